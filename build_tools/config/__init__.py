@@ -1,0 +1,1 @@
+"""Data files (TOML) and the strict models that read them."""

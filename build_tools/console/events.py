@@ -1,0 +1,130 @@
+"""What is said while work goes on: events, and the console that passes them to a renderer."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from build_tools.errors import HipwrightError
+
+__all__ = ["Console", "Event", "Failed", "GroupBegan", "GroupEnded", "Line", "Renderer", "Said", "Table"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """A sentence for people: ordinary talk, or a warning."""
+
+    text: str
+    level: Literal["talk", "warning"] = "talk"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """One output line of a running program, for a live tail."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroupBegan:
+    """A piece of work began; what follows belongs to it."""
+
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GroupEnded:
+    """The piece of work ended, after so many seconds."""
+
+    title: str
+    seconds: float
+    well: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Table:
+    """A result as a table; goes to stdout, and into the job summary on GitHub."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failed:
+    """A failure."""
+
+    error: HipwrightError
+
+
+Event = Said | Line | GroupBegan | GroupEnded | Table | Failed
+
+
+class Renderer(Protocol):
+    """Shows events; ``close`` takes away what is only shown while work goes on."""
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+
+    def close(self) -> None:
+        """Take down anything live."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Console:
+    """What code talks to; it knows nothing of how things are shown.
+
+    Parameters
+    ----------
+    renderer
+        Shows what it is told.
+    mask
+        What every text passes through first, so that no secret is shown.
+    """
+
+    renderer: Renderer
+    mask: Callable[[str], str] = field(default=lambda text: text)
+
+    def say(self, text: str) -> None:
+        """Say a sentence."""
+        self.renderer.show(Said(text=self.mask(text)))
+
+    def warn(self, text: str) -> None:
+        """Say a sentence that wants attention."""
+        self.renderer.show(Said(text=self.mask(text), level="warning"))
+
+    def line(self, text: str) -> None:
+        """Pass on an output line of a running program."""
+        self.renderer.show(Line(text=self.mask(text)))
+
+    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
+        """Show a result as a table."""
+        cells = tuple(tuple(map(self.mask, row)) for row in rows)
+        self.renderer.show(Table(title=self.mask(title), columns=tuple(columns), rows=cells, note=self.mask(note)))
+
+    def fail(self, error: HipwrightError) -> None:
+        """Show a failure."""
+        self.renderer.show(Failed(error=error.masked(self.mask)))
+
+    @contextlib.contextmanager
+    def group(self, title: str) -> Iterator[None]:
+        """Frame a piece of work."""
+        title = self.mask(title)
+        began = time.monotonic()
+        self.renderer.show(GroupBegan(title=title))
+        well = False
+        try:
+            yield
+            well = True
+        finally:
+            self.renderer.show(GroupEnded(title=title, seconds=time.monotonic() - began, well=well))
+
+    def close(self) -> None:
+        """Take down anything live."""
+        self.renderer.close()

@@ -1,0 +1,211 @@
+"""The renderers: talk on stderr, tables on stdout, for a terminal or for GitHub's log."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, TextIO
+
+from rich.console import Console as RichConsole
+from rich.markup import escape
+from rich.status import Status
+from rich.table import Table as RichTable
+
+from build_tools.console.events import Event, Failed, GroupBegan, GroupEnded, Line, Said, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from build_tools.errors import HipwrightError
+
+__all__ = ["GitHubRenderer", "TerminalRenderer", "failure_text", "markdown_table", "plain_table"]
+
+_COMMAND: Final = re.compile(r"(?P<start>(?:^|[\r\n])[\s\ufeff]*:)(?=:)|##(?=\[)")
+"""What GitHub's runner takes for a command: ``::`` at the start of a line, blanks apart, and ``##[`` anywhere in it."""
+
+
+def failure_text(error: HipwrightError) -> str:
+    """Return a failure as people read it: code and message, where, the first real error, log, hint, how to repeat it."""
+    lines = [f"error[{error.code.name}]: {error.message}"]
+    if error.where is not None and str(error.where):
+        lines.append(f"  where: {error.where}")
+    if error.excerpt:
+        lines += ["  first error:", *(f"    {line}" for line in error.excerpt.splitlines())]
+    if error.log is not None:
+        lines.append(f"  log: {error.log}")
+    if error.hint:
+        lines.append(f"  hint: {error.hint}")
+    if error.reproduce:
+        lines.append(f"  repeat this stage alone: {error.reproduce}")
+    return "\n".join(lines)
+
+
+def plain_table(table: Table, width: int | None, *, colour: bool = False) -> str:
+    """Return a table as text of at most ``width`` characters a line (None: as wide as it is)."""
+    grid = RichTable(
+        title=escape(table.title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0), title_style="bold"
+    )
+    for number, column in enumerate(table.columns):
+        grid.add_column(escape(column), overflow="fold", no_wrap=number == 0)
+    for row in table.rows:
+        grid.add_row(*(escape(cell) for cell in row))
+    console = RichConsole(
+        file=io.StringIO(),
+        width=width or 10_000,
+        force_terminal=colour,
+        highlight=False,
+        color_system="standard" if colour else None,
+    )
+    with console.capture() as got:
+        console.print(grid)
+    text = "\n".join(line.rstrip() for line in got.get().splitlines())
+    return f"{text}\n{table.note}\n" if table.note else f"{text}\n"
+
+
+def markdown_table(table: Table) -> str:
+    """Return a table as GitHub Markdown."""
+
+    def row(cells: tuple[str, ...]) -> str:
+        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", "<br>") for cell in cells) + " |"
+
+    rule = "| " + " | ".join("---" for _ in table.columns) + " |"
+    body = "\n".join([row(table.columns), rule, *(row(cells) for cells in table.rows)])
+    note = f"\n```\n{table.note}\n```\n" if table.note else ""
+    return f"### {table.title}\n\n{body}\n{note}\n"
+
+
+@dataclass(kw_only=True)
+class TerminalRenderer:
+    """Shows events to a person: a live line of what runs when stderr is a terminal, plain lines when it is not."""
+
+    out: TextIO
+    err: TextIO
+    quiet_tables: bool = False
+    clock: Callable[[float], str] = field(default=lambda seconds: f"{seconds:.1f} s")
+    _talk: RichConsole = field(init=False)
+    _status: Status | None = field(init=False, default=None)
+    _title: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        self._talk = RichConsole(file=self.err, highlight=False, soft_wrap=True)
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case Said(text=text, level="warning"):
+                self._print(f"warning: {text}", "yellow")
+            case Said(text=text):
+                self._print(text, None)
+            case Line(text=text):
+                self._tail(text)
+            case GroupBegan(title=title):
+                self._title = title
+                if self._talk.is_terminal:
+                    self._status = Status(escape(title), console=self._talk)
+                    self._status.start()
+                else:
+                    self._print(f"{title} ...", None)
+            case GroupEnded(title=title, seconds=seconds, well=well):
+                self.close()
+                self._print(f"{title}: {'done' if well else 'failed'} in {self.clock(seconds)}", None if well else "red")
+            case Table():
+                if not self.quiet_tables:
+                    self.close()
+                    width = RichConsole(file=self.out).width if self.out.isatty() else None
+                    self.out.write(plain_table(event, width, colour=self.out.isatty()))
+                    self.out.flush()
+            case Failed(error=error):
+                self.close()
+                self._print(failure_text(error), "red")
+
+    def close(self) -> None:
+        """Take the live line down."""
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def _tail(self, text: str) -> None:
+        if self._status is not None and text.strip():
+            room = max(10, self._talk.width - len(self._title) - 8)
+            self._status.update(f"{escape(self._title)}  [dim]{escape(text.strip()[:room])}[/dim]")
+
+    def _print(self, text: str, style: str | None) -> None:
+        self._talk.print(escape(text), style=style, soft_wrap=True)
+
+
+@dataclass(kw_only=True)
+class GitHubRenderer:
+    """Shows events in GitHub's log: groups, annotations, program output in full, tables also in the job summary.
+
+    Only what it says itself is a command to the runner; a space parts what would be one in a text.
+    """
+
+    out: TextIO
+    err: TextIO
+    summary: Path | None
+    quiet_tables: bool = False
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case Said(text=text, level="warning"):
+                self._command(f"::warning::{_data(text)}")
+            case Said(text=text):
+                self._write(text)
+            case Line(text=text):
+                self._write(f"  {text}")
+            case GroupBegan(title=title):
+                self._command(f"::group::{_data(title)}")
+            case GroupEnded(title=title, seconds=seconds, well=well):
+                self._command("::endgroup::")
+                self._write(f"{title}: {'done' if well else 'failed'} in {seconds:.1f} s")
+            case Table():
+                self._summarise(markdown_table(event))
+                if not self.quiet_tables:
+                    self.out.write(_harmless(plain_table(event, None)))
+                    self.out.flush()
+            case Failed(error=error):
+                place = ""
+                if error.where is not None and error.where.file is not None:
+                    place = f" file={_property(str(error.where.file))}" + (
+                        f",line={error.where.line}" if error.where.line else ""
+                    )
+                self._command(f"::error{place}::{_data(f'{error.code.name}: {error.message}')}")
+                self._write(failure_text(error))
+                self._summarise(f"### Failed\n\n```\n{failure_text(error)}\n```\n\n")
+
+    def close(self) -> None:
+        """Nothing is live here."""
+
+    def _write(self, text: str) -> None:
+        self._command(_harmless(text))
+
+    def _command(self, text: str) -> None:
+        self.err.write(f"{text}\n")
+        self.err.flush()
+
+    def _summarise(self, text: str) -> None:
+        if self.summary is None:
+            return
+        try:
+            with self.summary.open("a", encoding="utf-8") as stream:
+                stream.write(text)
+        except OSError as error:
+            # A summary is a courtesy: a run does not fail for want of it.
+            self._command(f"::warning::{_data(f'the job summary {self.summary} cannot be written: {error.strerror}')}")
+            self.summary = None
+
+
+def _harmless(text: str) -> str:
+    """Return a text in which the runner sees no command: ``: :error::`` and ``## [error]``."""
+    return _COMMAND.sub(lambda found: f"{found[0]} ", text)
+
+
+def _data(text: str) -> str:
+    return _harmless(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,38 @@
+"""Which renderer fits where the command runs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from build_tools.console.events import Console
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["console_for"]
+
+
+def console_for(machine: Mapping[str, str], *, json: bool, mask: Callable[[str], str] = str) -> Console:
+    """Return the console for this process; with ``json`` nothing but the document goes to stdout.
+
+    Parameters
+    ----------
+    machine
+        The machine's environment; ``GITHUB_ACTIONS=true`` chooses GitHub's form.
+    json
+        Whether stdout belongs to a JSON document.
+    mask
+        What every text that is shown passes through.
+    """
+    from build_tools.console.render import GitHubRenderer, TerminalRenderer  # noqa: PLC0415 - rich costs time that listing sessions must not pay
+
+    if machine.get("GITHUB_ACTIONS") == "true":
+        summary = machine.get("GITHUB_STEP_SUMMARY")
+        renderer: GitHubRenderer | TerminalRenderer = GitHubRenderer(
+            out=sys.stdout, err=sys.stderr, summary=Path(summary) if summary else None, quiet_tables=json
+        )
+    else:
+        renderer = TerminalRenderer(out=sys.stdout, err=sys.stderr, quiet_tables=json)
+    return Console(renderer=renderer, mask=mask)

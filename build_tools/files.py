@@ -1,0 +1,204 @@
+"""Files and folders: atomic writes, finished-or-absent folders, locks that name their holder, free space, fingerprints."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import stat
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import filelock
+
+from build_tools.errors import HipwrightError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = [
+    "finished_folder",
+    "free_space",
+    "hold",
+    "make_folder",
+    "remove_tree",
+    "temporary_folder",
+    "utc_now",
+    "write_bytes",
+    "write_text",
+]
+
+_PARTIAL: Final = ".partial-"
+
+
+def utc_now() -> str:
+    """Return the time now in UTC as ISO 8601 with a final ``Z``, whole seconds."""
+    return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def make_folder(path: Path) -> Path:
+    """Make a folder with its parents and prove that it can be written.
+
+    Raises
+    ------
+    HipwrightError
+        ``folder-not-writable``.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe = path / f".write-probe-{secrets.token_hex(4)}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        message = f"cannot write in {path}: {error.strerror}"
+        raise HipwrightError("folder-not-writable", message, hint="choose another folder with --work-dir") from error
+    return path
+
+
+def free_space(path: Path, needed: int) -> None:
+    """Prove that a folder's disk has ``needed`` bytes free; missing folders are judged by their nearest parent.
+
+    Raises
+    ------
+    HipwrightError
+        ``disk-space`` with both figures.
+    """
+    probe = path
+    while not probe.exists() and probe != probe.parent:
+        probe = probe.parent
+    free = shutil.disk_usage(probe).free
+    if free < needed:
+        message = f"{path} has {free / 2**30:.1f} GiB free, and {needed / 2**30:.1f} GiB are needed"
+        raise HipwrightError("disk-space", message, hint="free some space there, or choose another folder with --work-dir")
+
+
+def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
+    """Write a file whole or not at all: a temporary name beside it, then a rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f"{path.name}{_PARTIAL}{secrets.token_hex(4)}")
+    try:
+        with temporary.open("xb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if mode is not None:
+            temporary.chmod(mode)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all, in UTF-8 with the line ends as given."""
+    write_bytes(path, text.encode())
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder that is ours, read-only files included; nothing happens when it is absent."""
+
+    def writable_then_again(function: Callable[..., object], name: str, _error: object) -> None:
+        with contextlib.suppress(OSError):
+            Path(name).parent.chmod(stat.S_IRWXU)
+            Path(name).chmod(stat.S_IRWXU)
+        with contextlib.suppress(FileNotFoundError):
+            function(name)
+
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path, onerror=writable_then_again)
+
+
+@contextlib.contextmanager
+def finished_folder(target: Path) -> Iterator[Path]:
+    """Give a fresh folder to fill, and let it take ``target``'s name when the block ends well; otherwise nothing is left.
+
+    An existing ``target`` is replaced only at that moment. Left-overs of killed runs are removed: hold the target's lock.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    for left_over in target.parent.glob(f"{target.name}{_PARTIAL}*"):
+        remove_tree(left_over)
+    partial = target.with_name(f"{target.name}{_PARTIAL}{secrets.token_hex(4)}")
+    partial.mkdir()
+    try:
+        yield partial
+        if target.exists():
+            old = target.with_name(f"{target.name}{_PARTIAL}old-{secrets.token_hex(4)}")
+            target.rename(old)
+            partial.rename(target)
+            remove_tree(old)
+        else:
+            partial.rename(target)
+    except BaseException:
+        remove_tree(partial)
+        raise
+
+
+@contextlib.contextmanager
+def temporary_folder(parent: Path, name: str) -> Iterator[Path]:
+    """Give a fresh folder below ``parent`` and remove it at the end of the block, however that comes."""
+    parent.mkdir(parents=True, exist_ok=True)
+    folder = parent / f"{name}{_PARTIAL}{secrets.token_hex(4)}"
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+
+
+@contextlib.contextmanager
+def hold(path: Path, *, purpose: str, wait: bool, on_wait: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock file ``path`` for the block; another run's hold is waited for, or is an error without ``wait``.
+
+    Parameters
+    ----------
+    path
+        The lock file; a file beside it names the holder.
+    purpose
+        What the holder does, for those who wait.
+    wait
+        Whether to wait.
+    on_wait
+        Called once with a sentence that names the holder, before waiting.
+
+    Raises
+    ------
+    HipwrightError
+        ``locked`` when somebody holds it and ``wait`` is off.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(path)
+    owner = path.with_name(f"{path.name}.holder")
+    try:
+        lock.acquire(timeout=0)
+    except filelock.Timeout:
+        sentence = _holder_sentence(path, owner)
+        if not wait:
+            raise HipwrightError("locked", sentence, hint="wait for it to end, or run again without --no-wait") from None
+        on_wait(sentence)
+        lock.acquire()
+    try:
+        write_text(owner, json.dumps({"pid": os.getpid(), "purpose": purpose, "since": utc_now()}) + "\n")
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            owner.unlink()
+        lock.release()
+
+
+def _holder_sentence(path: Path, owner: Path) -> str:
+    for _ in range(20):
+        try:
+            holder = json.loads(owner.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            # The holder writes its name just after it takes the lock.
+            time.sleep(0.05)
+            continue
+        return f"{holder['purpose']} (process {holder['pid']}, since {holder['since']}) holds {path.parent}"
+    return f"another run holds {path.parent}"

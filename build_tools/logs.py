@@ -1,0 +1,39 @@
+"""What a log says that a person has to see first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["first_error"]
+
+_ERROR_WORDS: Final = ("error", "fatal", "failed", "traceback", "exception", "undefined reference", "no such file", "cannot find")
+_NOT_ERRORS: Final = ("-werror", "0 errors", "no error", "error_", "errors.py", "stderr", "on_error", "ignore error", "tip pass")
+
+
+def first_error(log: Path, start: int = 0, lines: int = 6) -> str | None:
+    """Return the first line of a log that reads like a real error, with the lines after it; the last lines when none does.
+
+    Parameters
+    ----------
+    log
+        The log file.
+    start
+        The byte to begin at.
+    lines
+        How many lines to return at the most.
+    """
+    try:
+        with log.open("rb") as stream:
+            stream.seek(start)
+            text = stream.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    text = [line.rstrip() for line in text if line.strip() and not line.startswith("$ ")]
+    for number, line in enumerate(text):
+        low = line.lower()
+        if any(word in low for word in _ERROR_WORDS) and not any(word in low for word in _NOT_ERRORS):
+            return "\n".join(text[number : number + lines])
+    return "\n".join(text[-lines:]) or None

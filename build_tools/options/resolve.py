@@ -1,0 +1,377 @@
+"""From what was typed, the environment and ``hipwright.toml`` to :class:`Settings`, each value with its origin."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from build_tools.config.load import read_toml
+from build_tools.errors import HipwrightError, Where
+from build_tools.options.model import GROUPS, OPTIONS, Option, Settings, flags_of
+from build_tools.types import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from build_tools.options.commands import Command
+
+__all__ = ["Given", "Resolved", "close_to", "command_parser", "resolve"]
+
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_SCP = re.compile(r"^[\w.-]+@[\w.-]+:")
+_SHORT = 12
+_PATHS = "paths"
+_ON = frozenset({"1", "yes", "on", "true"})
+_OFF = frozenset({"0", "no", "off", "false"})
+_FOR_TESTS = "HIPWRIGHT_TEST_"
+_STAGE_OPTIONS = frozenset({"from", "until", "force"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Given:
+    """One text that somebody gave for an option, the words for its origin, and the folder it is relative to."""
+
+    text: str
+    origin: str
+    base: Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Resolved:
+    """Settings, and for each field that was given where the value came from (per-project ones as ``field.project``)."""
+
+    settings: Settings
+    origins: Mapping[str, str] = field(default_factory=dict)
+
+    def origin(self, field_name: str) -> str:
+        """Return where a field's value came from, ``default`` when nobody gave one."""
+        return self.origins.get(field_name, "default")
+
+
+def close_to(word: str, known: Sequence[str], what: str) -> str | None:
+    """Return a hint that names the words near a wrong one, or all of a short list."""
+    near = difflib.get_close_matches(word, known, n=3, cutoff=0.55)
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    if 0 < len(known) <= _SHORT:
+        return f"{what}: {', '.join(sorted(known))}"
+    return None
+
+
+class _Parser(argparse.ArgumentParser):
+    """An argument parser that raises our own error instead of ending the process."""
+
+    known: tuple[str, ...] = ()
+
+    def error(self, message: str) -> NoReturn:
+        raise HipwrightError("bad-option-value", message, hint=f"see {self.prog} --help")
+
+
+def command_parser(command: Command, projects: Sequence[str], prog: str) -> argparse.ArgumentParser:
+    """Return the argument parser of a command; every value stays a text, given once or several times."""
+    parser = _Parser(prog=prog, description=command.summary, allow_abbrev=False, add_help=True)
+    known: list[str] = []
+    for group, title in GROUPS.items():
+        section = parser.add_argument_group(title)
+        for option in command.options:
+            if option.group != group:
+                continue
+            for flag, project in flags_of(option, projects).items():
+                known.append(flag)
+                target = f"{option.name}\0{project or ''}"
+                if option.kind == "flag":
+                    section.add_argument(flag, dest=target, action="append_const", const="1", help=option.help)
+                    continue
+                text = option.help if project is None else option.help.replace("the project", project)
+                section.add_argument(flag, dest=target, action="append", metavar=option.metavar or "VALUE", help=text)
+    if command.paths:
+        parser.add_argument("paths", nargs="*", metavar="PATH", help=command.paths)
+    parser.known = tuple(known)
+    return parser
+
+
+def resolve(
+    command: Command,
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    typed_in: Path,
+    clone: Path,
+    projects: Sequence[str],
+    prog: str | None = None,
+) -> Resolved:
+    """Resolve a command's options: command line before environment before ``hipwright.toml`` before defaults.
+
+    Parameters
+    ----------
+    command
+        The command whose options count.
+    arguments
+        What was typed after ``--``.
+    environment
+        The machine's environment.
+    typed_in
+        The folder that paths on the command line and in the environment are relative to.
+    clone
+        The folder of ``hipwright.toml``, which the default work dir is relative to.
+    projects
+        All project names.
+
+    Raises
+    ------
+    HipwrightError
+        ``unknown-option``, ``bad-option-value``, ``option-conflict``, ``unknown-project`` or ``bad-data-file``.
+    """
+    given: dict[str, list[Given]] = {}
+    levels = (
+        _from_arguments(command, arguments, projects, typed_in, prog or f"nox -s {command.name} --"),
+        _from_environment(command, environment, projects, typed_in),
+        _from_file(command, clone / "hipwright.toml", projects),
+    )
+    for level in levels:
+        _refuse_conflicts(level)
+        for target, texts in level.items():
+            if target not in given and not _overruled(target, given):
+                given[target] = texts
+    values: dict[str, Any] = {"work_dir": clone / ".work"}
+    if command.paths:
+        values["paths"] = tuple(_absolute(path) for path in given.pop(_PATHS, ()))
+    origins: dict[str, str] = {}
+    for target, texts in given.items():
+        name, project = target.split("\0")
+        option = OPTIONS[name]
+        value = _value(option, texts)
+        key = option.field_name
+        if option.per_project:
+            values.setdefault(key, {})[project] = value
+            key = f"{key}.{project}"
+        else:
+            values[key] = value
+        origins[key] = texts[0].origin
+    for name in values.get("projects", ()):
+        if name not in projects:
+            hint = close_to(name, projects, "projects")
+            raise HipwrightError("unknown-project", f"there is no project {name!r}", hint=hint)
+    return Resolved(settings=Settings(**values), origins=origins)
+
+
+def _name(target: str) -> str:
+    """Return the option that a target (option name, NUL, project) speaks of."""
+    return target.partition("\0")[0]
+
+
+def _overruled(target: str, given: Mapping[str, object]) -> bool:
+    """Whether a higher level already said the same thing by another option."""
+    says = OPTIONS[_name(target)].says if target != _PATHS else None
+    return says is not None and any(other != _PATHS and OPTIONS[_name(other)].says == says for other in given)
+
+
+def _from_arguments(
+    command: Command, arguments: Sequence[str], projects: Sequence[str], base: Path, prog: str
+) -> dict[str, list[Given]]:
+    parser = command_parser(command, projects, prog)
+    namespace, rest = parser.parse_known_intermixed_args(list(arguments))
+    if rest:
+        _refuse_unknown(rest[0], command, parser)
+    found: dict[str, list[Given]] = {}
+    for target, texts in vars(namespace).items():
+        if texts and target == _PATHS:
+            found[target] = [Given(text=text, origin="command line", base=base) for text in texts]
+        elif texts:
+            flag = next(iter(flags_of(OPTIONS[_name(target)], [target.split("\0")[1]])))
+            found[target] = [Given(text=text, origin=f"command line {flag}", base=base) for text in texts]
+            _refuse_repeated(target, found[target], flag)
+    return found
+
+
+def _refuse_unknown(word: str, command: Command, parser: argparse.ArgumentParser) -> NoReturn:
+    flag = word.split("=", maxsplit=1)[0]
+    known = parser.known if isinstance(parser, _Parser) else ()
+    if not flag.startswith("-"):
+        raise HipwrightError(
+            "unknown-option", f"{command.name} takes options only, not {word!r}", hint=f"see {parser.prog} --help"
+        )
+    if any(flag in flags_of(option, ()) for option in OPTIONS.values()):
+        message = f"{command.name} does not take {flag}"
+        raise HipwrightError("unknown-option", message, hint=f"see {parser.prog} --help")
+    hint = close_to(flag, known, "options") or f"see {parser.prog} --help"
+    raise HipwrightError("unknown-option", f"there is no option {flag}", hint=hint)
+
+
+def _refuse_repeated(target: str, texts: list[Given], flag: str) -> None:
+    option = OPTIONS[_name(target)]
+    if not option.repeatable and option.kind != "flag" and len({text.text for text in texts}) > 1:
+        values = " and ".join(repr(text.text) for text in texts)
+        raise HipwrightError("option-conflict", f"{flag} is given twice, as {values}")
+
+
+def _from_environment(
+    command: Command, environment: Mapping[str, str], projects: Sequence[str], base: Path
+) -> dict[str, list[Given]]:
+    _refuse_unknown_names(environment, projects)
+    found: dict[str, list[Given]] = {}
+    for option in command.options:
+        for project in projects if option.per_project else ("",):
+            own = option.environment.replace("<PROJECT>", project.upper().replace("-", "_"))
+            names = [name for name in (own, *option.other_environment) if environment.get(name)]
+            texts = {_as_given(option, name, environment[name]) for name in names}
+            if len(texts) > 1:
+                message = f"{' and '.join(names)} say different things in the environment"
+                raise HipwrightError("option-conflict", message, hint=f"unset one of {', '.join(names)}")
+            if names:
+                text = texts.pop()
+                origin = f"environment {names[0]}"
+                found[f"{option.name}\0{project}"] = [Given(text=text, origin=origin, base=base)]
+    return found
+
+
+def _as_given(option: Option, name: str, text: str) -> str:
+    """Return an environment text in the form that the command line has: systems of today separate lists by semicolons or spaces."""
+    if option.kind == "names" and name in option.other_environment:
+        return re.sub(r"[;,\s]+", ",", text.strip())
+    return text.lower() if option.kind == "flag" else text
+
+
+def _refuse_unknown_names(environment: Mapping[str, str], projects: Sequence[str]) -> None:
+    """Refuse a name that begins like ours and is none: a misspelt one would say nothing."""
+    known = {
+        option.environment.replace("<PROJECT>", project.upper().replace("-", "_"))
+        for option in OPTIONS.values()
+        for project in (projects if option.per_project else ("",))
+    }
+    for name in environment:
+        if name.startswith("HIPWRIGHT_") and name not in known and not name.startswith(_FOR_TESTS):
+            hint = close_to(name, sorted(known), "names") or "invoke show-config shows the options"
+            raise HipwrightError("unknown-option", f"the environment has {name}, which names no option", hint=hint)
+
+
+def _from_file(command: Command, path: Path, projects: Sequence[str]) -> dict[str, list[Given]]:
+    if not path.is_file():
+        return {}
+    text, data = read_toml(path)
+    taken = {option.name for option in command.options}
+    found: dict[str, list[Given]] = {}
+    known: dict[str, tuple[Option, str]] = {}
+    for option in OPTIONS.values():
+        if option.per_project:
+            known |= {f"{project}-{option.name}": (option, project) for project in projects}
+        else:
+            known[option.flag[2:]] = (option, "")
+    for key, value in data.items():
+        line = next((n for n, row in enumerate(text.splitlines(), 1) if row.split("=")[0].strip().strip('"') == key), None)
+        where = Where(file=path, line=line, key=key)
+        if key not in known:
+            hint = close_to(key, list(known), "options")
+            raise HipwrightError("bad-data-file", f"there is no option {key!r}", where=where, hint=hint)
+        option, project = known[key]
+        values = value if isinstance(value, list) else [value]
+        wrong = (option.kind == "flag") != isinstance(value, bool) or not all(isinstance(entry, str | int) for entry in values)
+        if wrong or (isinstance(value, list) and not option.repeatable):
+            message = f"{key} takes {'true or false' if option.kind == 'flag' else option.kind}, not {value!r}"
+            raise HipwrightError("bad-data-file", message, where=where)
+        if option.name not in taken:
+            continue
+        origin = f"hipwright.toml:{line}" if line else "hipwright.toml"
+        texts = [
+            Given(text=str(entry).lower() if isinstance(entry, bool) else str(entry), origin=origin, base=path.parent)
+            for entry in values
+        ]
+        found[f"{option.name}\0{project}"] = texts
+    return found
+
+
+def _refuse_conflicts(level: Mapping[str, list[Given]]) -> None:
+    by_meaning: dict[str, list[str]] = {}
+    for target in level:
+        option = OPTIONS.get(_name(target))
+        if option is not None and option.says:
+            by_meaning.setdefault(option.says, []).append(option.flag)
+    for meaning, flags in by_meaning.items():
+        if len(flags) > 1:
+            message = f"{' and '.join(sorted(flags))} both say {meaning}"
+            raise HipwrightError("option-conflict", message, hint="give one of them")
+
+
+def _value(option: Option, given: list[Given]) -> Any:  # noqa: ANN401 - the field's own type
+    first = given[0]
+    match option.kind:
+        case "flag":
+            return _is_on(first) != option.negative
+        case "integer":
+            return _integer(first)
+        case "path":
+            return _absolute(first)
+        case "location":
+            return _location(first)
+        case "locations":
+            return tuple(_location(entry) for entry in given)
+        case "names":
+            return _names(option, given)
+        case "text" | "choice":
+            return _text(option, first)
+
+
+def _is_on(given: Given) -> bool:
+    if given.text in _ON:
+        return True
+    if given.text in _OFF:
+        return False
+    raise HipwrightError("bad-option-value", f"{given.origin} takes yes or no, not {given.text!r}")
+
+
+def _names(option: Option, given: list[Given]) -> tuple[str, ...]:
+    words = [(word.strip(), entry) for entry in given for word in entry.text.split(",") if word.strip()]
+    if not words:
+        raise HipwrightError("bad-option-value", f"{given[0].origin} names nothing")
+    if option.choices:
+        return tuple(Stage(_choice(option, replace(entry, text=word))) for word, entry in words)
+    if option.name != "python":
+        return tuple(word for word, _entry in words)
+    # An interpreter may be named by its path, which is relative to where it was given.
+    return tuple(str(_absolute(replace(entry, text=word))) if {"/", "\\"} & set(word) else word for word, entry in words)
+
+
+def _text(option: Option, given: Given) -> str:
+    if not given.text:
+        raise HipwrightError("bad-option-value", f"{given.origin} is empty")
+    if option.kind == "text":
+        return given.text
+    chosen = _choice(option, given)
+    return Stage(chosen) if option.name in _STAGE_OPTIONS else chosen
+
+
+def _choice(option: Option, given: Given) -> str:
+    word = given.text
+    if word not in option.choices:
+        code = "unknown-stage" if option.name in _STAGE_OPTIONS else "bad-option-value"
+        hint = close_to(word, option.choices, "it takes") or f"it takes {', '.join(option.choices)}"
+        raise HipwrightError(code, f"{given.origin} does not take {word!r}", hint=hint)
+    return word
+
+
+def _integer(given: Given) -> int:
+    if not re.fullmatch(r"[0-9]+", given.text) or int(given.text) < 1:
+        message = f"{given.origin} takes a whole number of at least 1, not {given.text!r}"
+        raise HipwrightError("bad-option-value", message)
+    return int(given.text)
+
+
+def _absolute(given: Given) -> Path:
+    if not given.text.strip():
+        raise HipwrightError("bad-option-value", f"{given.origin} is empty; a path is needed")
+    try:
+        given.text.encode()
+    except UnicodeEncodeError:
+        raise HipwrightError("bad-option-value", f"{given.origin} is a path that is no UTF-8: {given.text!r}") from None
+    # Lexical, so that a link in the person's own path stays as it was typed.
+    return Path(*(given.base / Path(given.text).expanduser()).parts)
+
+
+def _location(given: Given) -> str:
+    if _URL.match(given.text) or _SCP.match(given.text):
+        return given.text
+    return str(_absolute(given))

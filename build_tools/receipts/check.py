@@ -1,0 +1,42 @@
+"""The report of the wheel checks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from build_tools.receipts.record import Record
+from build_tools.types import Sha256
+
+__all__ = ["CheckReport", "Finding", "JudgedWheel"]
+
+
+class Finding(Record, frozen=True, kw_only=True):
+    """One thing that a rule says about a wheel; an ``error`` makes the check fail."""
+
+    rule: str
+    severity: Literal["error", "warning", "note"]
+    wheel: str
+    message: str
+    member: str | None = None
+    hint: str | None = None
+
+
+class JudgedWheel(Record, frozen=True, kw_only=True):
+    """A wheel that was checked, bound to its bytes."""
+
+    filename: str
+    sha256: Sha256
+
+
+class CheckReport(Record, frozen=True, kw_only=True):
+    """What the rules found; ``rules`` names every rule that ran."""
+
+    project: str | None
+    wheels: tuple[JudgedWheel, ...]
+    rules: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether there was something to check and no rule found an error."""
+        return bool(self.wheels) and bool(self.rules) and not any(finding.severity == "error" for finding in self.findings)

@@ -1,0 +1,102 @@
+"""The base of all recorded values, and their one way to and from JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import stat
+import typing
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+
+from build_tools.errors import HipwrightError, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["Record", "from_json", "plain", "read_record", "to_json"]
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A recorded value: immutable, no unknown keys."""
+
+
+R = TypeVar("R")
+
+_LIMIT: Final = 256 << 20
+"""No record is larger, in bytes; what is would fill the memory before anybody could say that it is none."""
+
+
+class _Head(msgspec.Struct):
+    """The one key of a record that every edition of hipwright understands."""
+
+    schema: int | None = None
+
+
+def to_json(value: Record) -> bytes:
+    """Return a record as JSON for people and programs: sorted keys, two spaces, one final newline; equal records give equal bytes."""
+    return msgspec.json.format(msgspec.json.encode(value, order="sorted"), indent=2) + b"\n"
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - plain JSON data has no narrower type
+    """Return records as plain JSON data."""
+    return msgspec.to_builtins(value, str_keys=True)
+
+
+def from_json(data: bytes, model: type[R], *, name: Path | str, code: str = "bad-receipt") -> R:
+    """Read a record from JSON.
+
+    A record that has a schema number must state it: without that, ``{}`` would be a record in which nothing is.
+
+    Raises
+    ------
+    HipwrightError
+        ``code`` when the bytes are no JSON, are of another schema, or do not fit the model.
+    """
+    known = _schemas(model)
+    with _told(name, code):
+        if known:
+            stated = msgspec.json.decode(data, type=_Head, strict=True).schema
+            if stated is None:
+                raise HipwrightError(code, f"{name} is not what it should be: it states no schema", where=Where(file=name))
+            if stated not in known:
+                reads = " and ".join(map(str, known))
+                raise HipwrightError(code, f"{name} has schema {stated}, this hipwright reads {reads}", where=Where(file=name))
+        return msgspec.json.decode(data, type=model, strict=True)
+
+
+def read_record(path: Path, model: type[R], *, code: str = "bad-receipt") -> R:
+    """Read a record from a file.
+
+    Raises
+    ------
+    HipwrightError
+        ``code`` when the file cannot be read, is no regular file, is larger than any record, or does not fit the model.
+    """
+    try:
+        # Asked before it is opened: to open a pipe waits for somebody who writes into it.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise HipwrightError(code, f"cannot read {path}: it is not a regular file", where=Where(file=path))
+        with path.open("rb") as stream:
+            data = stream.read(_LIMIT + 1)
+    except OSError as error:
+        raise HipwrightError(code, f"cannot read {path}: {error.strerror}", where=Where(file=path)) from error
+    if len(data) > _LIMIT:
+        raise HipwrightError(code, f"{path} is larger than {_LIMIT >> 20} MiB, which no record is", where=Where(file=path))
+    return from_json(data, model, name=path, code=code)
+
+
+def _schemas(model: type[Any]) -> tuple[int, ...]:
+    """Return the schema numbers that a model takes; none for a model without one."""
+    if not issubclass(model, msgspec.Struct):
+        return ()
+    return next((typing.get_args(one.type) for one in msgspec.structs.fields(model) if one.name == "schema"), ())
+
+
+@contextlib.contextmanager
+def _told(name: Path | str, code: str) -> Iterator[None]:
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise HipwrightError(code, f"{name} is not what it should be: {error}", where=Where(file=name)) from error

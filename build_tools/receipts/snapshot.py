@@ -1,0 +1,46 @@
+"""The snapshot: an immutable description of an index."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from build_tools.receipts.record import Record
+from build_tools.types import Sha256
+
+__all__ = ["IndexedFile", "PublishedIndex", "Snapshot"]
+
+
+class IndexedFile(Record, frozen=True, kw_only=True):
+    """One file of an index: everything that its pages say.
+
+    ``key`` is relative to the index (``dist/name.whl``), raw, never URL-encoded. ``uploaded`` is UTC in ISO 8601 with a final ``Z``.
+    """
+
+    project: str
+    filename: str
+    key: str
+    version: str
+    sha256: Sha256
+    size: int
+    uploaded: str
+    metadata_sha256: Sha256 | None = None
+    requires_python: str | None = None
+    yanked: str | None = None
+
+
+class Snapshot(Record, frozen=True, kw_only=True):
+    """All files of an index, sorted by project, version and file name; its digest is its name in the history."""
+
+    schema: Literal[1] = 1
+    files: tuple[IndexedFile, ...]
+
+
+class PublishedIndex(Record, frozen=True, kw_only=True):
+    """Where an index stands: the store's address, the prefix in it, its snapshot's digest, and the addresses that installers take."""
+
+    store: str
+    prefix: str
+    snapshot: Sha256
+    files: tuple[IndexedFile, ...]
+    index_url: str
+    find_links_url: str

@@ -1,0 +1,112 @@
+"""What the stages hand on: source tree, SDK, built wheels."""
+
+from __future__ import annotations
+
+from build_tools.receipts.record import Record
+from build_tools.types import CommitId, Sha256, TreeId
+
+__all__ = [
+    "BuiltWheels",
+    "EnvironmentRecord",
+    "InstalledPackage",
+    "LocalChanges",
+    "ModuleState",
+    "Sdk",
+    "SourceTree",
+    "WheelFile",
+]
+
+
+class ModuleState(Record, frozen=True, kw_only=True):
+    """One repository of a source tree: its markers, and the tree that its work folder holds now.
+
+    ``path`` is ``.`` for the root. ``content`` is the tree of the work folder as it stands, edits and untracked files included;
+    it equals the tree of ``expected`` when nobody changed anything since the last stage.
+    """
+
+    path: str
+    upstream: CommitId
+    base: CommitId
+    hipified: CommitId
+    expected: CommitId
+    content: TreeId
+
+
+class LocalChanges(Record, frozen=True, kw_only=True):
+    """A person's commits and edits on top of what the stages made: one line each for people, and their digest."""
+
+    digest: Sha256
+    lines: tuple[str, ...]
+
+
+class SourceTree(Record, frozen=True, kw_only=True):
+    """A source tree, ready to build; ``folder`` is absolute."""
+
+    project: str
+    folder: str
+    upstream: CommitId
+    upstream_date: int
+    base_version: str
+    modules: tuple[ModuleState, ...]
+    local: LocalChanges | None = None
+
+
+class InstalledPackage(Record, frozen=True, kw_only=True):
+    """One distribution in an environment; ``source`` says where it came from (an owned source's URL or ``base index``)."""
+
+    name: str
+    version: str
+    source: str
+    sha256: Sha256 | None = None
+
+
+class EnvironmentRecord(Record, frozen=True, kw_only=True):
+    """An environment: its folder, its interpreter, and what was installed."""
+
+    folder: str
+    digest: Sha256
+    python: str
+    python_version: str
+    python_tag: str
+    packages: tuple[InstalledPackage, ...]
+
+
+class Sdk(Record, frozen=True, kw_only=True):
+    """The environment that a build runs in, with the ROCm packages in it when the project needs them.
+
+    ``root``, ``bin`` and ``cmake`` are absolute folders as ``rocm_sdk path`` says; None without ROCm.
+    """
+
+    environment: EnvironmentRecord
+    version: str | None = None
+    root: str | None = None
+    bin: str | None = None
+    cmake: str | None = None
+    targets: tuple[str, ...] = ()
+
+
+class WheelFile(Record, frozen=True, kw_only=True):
+    """A wheel: its file name, bytes and the parsed name; ``path`` is relative to the receipt that names it."""
+
+    path: str
+    filename: str
+    distribution: str
+    version: str
+    sha256: Sha256
+    size: int
+
+
+class BuiltWheels(Record, frozen=True, kw_only=True):
+    """What a build made, and what it was meant to be.
+
+    ``pins`` are the requirements that the wheel's metadata must state exactly. ``local`` is the digest of a person's changes.
+    """
+
+    project: str
+    version: str
+    upstream: CommitId
+    python_tag: str
+    wheels: tuple[WheelFile, ...]
+    pins: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    local: Sha256 | None = None

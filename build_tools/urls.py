@@ -1,0 +1,113 @@
+"""Addresses: which texts are some, and what in them must not be shown, recorded or sent to anybody else."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["foreign_scheme", "is_url", "mask_userinfo", "redact", "secrets_in", "userinfo_of"]
+
+_SCHEMES: Final = frozenset({"http", "https", "file"})
+_SCHEME: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):", re.IGNORECASE)
+_DRIVE_PATH: Final = re.compile(r"[a-z]:[\\/]", re.IGNORECASE)
+_ON_WINDOWS: Final = os.name == "nt"
+_USERINFO: Final = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<userinfo>[^/?#\s]*)@", re.IGNORECASE)
+_BARE: Final = re.compile(r"^(?P<userinfo>[^/?#@:\s\\]+:[^/?#@\s\\]*)@(?=[\w.-]+(:\d+)?/?$)")
+"""A proxy may be named without a scheme, as ``user:password@host:port``."""
+
+_IN_TEXT: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<userinfo>[^/?#\s\"'<>`]*)@", re.IGNORECASE)
+_LEAST_PASSWORD: Final = 6
+_LEAST_TOKEN: Final = 16
+"""A user's name without a password may be a token, and those are long; a short one is a name that paths hold too."""
+
+
+def is_url(text: str) -> bool:
+    r"""Return whether a text is an address that hipwright reads by itself, not a path; ``C:\\wheels`` is a path."""
+    scheme, separator, _ = text.partition(":")
+    return bool(separator) and scheme.lower() in _SCHEMES
+
+
+def foreign_scheme(text: str) -> str | None:
+    r"""Return the scheme of a text that looks like an address of a kind that hipwright does not read; None for paths and for the others.
+
+    A text that begins as an address does must not be taken for a folder of that name; ``./s3:x`` says that a folder is meant. A single
+    letter is a drive of Windows; only with a separator after it is that a whole path.
+
+    >>> foreign_scheme("s3:bucket"), foreign_scheme("./s3:bucket"), foreign_scheme("https://host.example/"), foreign_scheme("c:x")
+    ('s3', None, None, 'c')
+    """
+    found = _SCHEME.match(text)
+    if found is None or is_url(text) or (_ON_WINDOWS and _DRIVE_PATH.match(text)):
+        return None
+    return found["scheme"]
+
+
+def userinfo_of(url: str) -> str | None:
+    """Return the user, or the user and the password as ``user:password``, that an address holds, quoted as there; None without.
+
+    >>> userinfo_of("https://me:pass%20word@host.example/simple/")
+    'me:pass%20word'
+    """
+    found = _USERINFO.match(url) or _BARE.match(url)
+    return found["userinfo"] if found else None
+
+
+def redact(url: str) -> str:
+    """Return an address without what is secret in it, for people and records; another text stays as it is.
+
+    The user of an ``ssh://`` address says which account is meant and is no secret, so that only a password goes.
+
+    >>> redact("https://me:secret@host.example/simple/")
+    'https://host.example/simple/'
+    """
+    found = _USERINFO.match(url)
+    if found is None:
+        return _BARE.sub("", url)
+    kept = _account(found)
+    return f"{found['scheme']}://{f'{kept}@' if kept else ''}{url[found.end() :]}"
+
+
+def mask_userinfo(text: str) -> str:
+    """Return a text in which the secret part of every address is ``***``."""
+    if "://" not in text or "@" not in text:
+        return text
+    return _IN_TEXT.sub(lambda found: f"{found['scheme']}://{_masked(found)}@", text)
+
+
+def secrets_in(text: str) -> frozenset[str]:
+    """Return what must not be shown of the addresses in a text: passwords alone and with their user, and users that may be tokens."""
+    return frozenset(secret for word in text.split() for secret in _secrets_of(word))
+
+
+def _secrets_of(word: str) -> Iterator[str]:
+    found = [(match["scheme"], match["userinfo"]) for match in _IN_TEXT.finditer(word)]
+    bare = _BARE.match(word)
+    for scheme, userinfo in [*found, *([("", bare["userinfo"])] if bare else [])]:
+        user, colon, password = userinfo.partition(":")
+        for part in (password, unquote(password)):
+            if len(part) >= _LEAST_PASSWORD:
+                yield part
+        if password:
+            yield from (userinfo, unquote(userinfo))
+        elif not colon and not _is_ssh(scheme) and len(user) >= _LEAST_TOKEN:
+            yield from (user, unquote(user))
+
+
+def _is_ssh(scheme: str) -> bool:
+    return scheme.lower().split("+")[-1] == "ssh"
+
+
+def _account(found: re.Match[str]) -> str:
+    return found["userinfo"].partition(":")[0] if _is_ssh(found["scheme"]) else ""
+
+
+def _masked(found: re.Match[str]) -> str:
+    account = _account(found)
+    if not account:
+        return "***" if found["userinfo"] else ""
+    return account if ":" not in found["userinfo"] else f"{account}:***"

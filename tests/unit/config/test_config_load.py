@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from build_tools.config.load import load_toml, parse_toml
+from build_tools.config.project import Project, load_project, project_names
+from build_tools.errors import HipwrightError
+from build_tools.types import ProjectName
+
+GOOD = """\
+schema = 1
+name = "thing"
+summary = "A thing"
+sdk = "none"
+
+[origin]
+kind = "git"
+url = "https://example.invalid/thing.git"
+
+[[lines]]
+ref = "release/1.0"
+line = "1.0"
+
+[[lines]]
+ref = "*"
+why = "no patches needed"
+
+[version]
+file = "version.txt"
+
+[build.environment]
+USE_THING = "1"
+
+[wheel]
+distribution = "thing"
+"""
+
+
+def wrong(text: str) -> HipwrightError:
+    with pytest.raises(HipwrightError) as caught:
+        parse_toml(text, Path("project.toml"), Project)
+    assert caught.value.code.name == "bad-data-file"
+    return caught.value
+
+
+def test_a_good_file_is_read() -> None:
+    project = parse_toml(GOOD, Path("project.toml"), Project)
+    assert project.lines[1].why == "no patches needed"
+    assert project.build.environment == {"USE_THING": "1"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "word"),
+    [
+        ('summary = "A thing"', "", None, "summary"),
+        ('summary = "A thing"', 'summary = "A thing"\ncolour = "red"', 4, "colour"),
+        ('line = "1.0"', 'line = "1.0"\nlin = 2', 13, "lin"),
+        ('why = "no patches needed"', "why = 3", 16, "int"),
+        ('kind = "git"', 'kind = "svn"', 7, "svn"),
+        ("schema = 1", "schema = 2", 1, "2"),
+        ('USE_THING = "1"', "USE_THING = 1", 22, "int"),
+        ('name = "thing"', 'name = "thing', 2, "TOML"),
+    ],
+    ids=["missing", "unknown", "unknown-in-list", "wrong-type-in-list", "wrong-kind", "wrong-schema", "wrong-type", "no-toml"],
+)
+def test_what_is_wrong_is_named_with_its_line(old: str, new: str, line: int | None, word: str) -> None:
+    error = wrong(GOOD.replace(old, new))
+    assert error.where is not None
+    assert error.where.file == Path("project.toml")
+    assert error.where.line == line
+    assert word in error.message
+
+
+def test_an_unknown_key_names_those_near_it() -> None:
+    assert wrong(GOOD.replace('summary = "A thing"', 'summary = "A thing"\nsumary = "x"')).hint == "did you mean summary?"
+    assert wrong(GOOD.replace("[build.environment]", "[build.enviroment]")).hint == "did you mean environment or requirement?"
+
+
+@given(st.text(max_size=200))
+def test_text_at_random_is_refused_with_a_code(text: str) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        parse_toml(text, Path("project.toml"), Project)
+    assert caught.value.code.name == "bad-data-file"
+
+
+def test_a_missing_file_and_one_that_is_no_text_are_named(tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError, match=r"no file project\.toml"):
+        load_toml(tmp_path / "project.toml", Project)
+    (tmp_path / "project.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(HipwrightError, match="cannot read"):
+        load_toml(tmp_path / "project.toml", Project)
+
+
+def test_projects_are_the_folders_that_hold_one(tmp_path: Path) -> None:
+    for name in ("zeta", "thing", "empty"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "thing" / "project.toml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "zeta" / "project.toml").write_text(GOOD, encoding="utf-8")
+    assert project_names(tmp_path) == ("thing", "zeta")
+    assert load_project(tmp_path, project_names(tmp_path)[0]).name == "thing"
+    with pytest.raises(HipwrightError, match="called 'thing', but its folder 'zeta'"):
+        load_project(tmp_path, project_names(tmp_path)[1])
+
+
+@pytest.mark.parametrize("name", ["Thing", "my_thing", "-thing", "thing.old", "thing copy", "thing\n", "d\u00e9"])
+def test_a_folder_that_no_project_can_have_is_told(tmp_path: Path, name: str) -> None:
+    for folder in ("thing", name):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "project.toml").write_text(GOOD.replace('"thing"', f'"{folder!s}"', 1), encoding="utf-8")
+    assert project_names(tmp_path) == ("thing",)
+    with pytest.raises(HipwrightError, match="is no name for a project") as caught:
+        load_project(tmp_path, project_names(tmp_path)[0])
+    assert caught.value.code.name == "bad-data-file"
+    assert caught.value.where is not None
+    assert caught.value.where.file == tmp_path / name / "project.toml"
+
+
+PLACES = {
+    "lines.0.line": ('line = "1.0"', "line = {!r}"),
+    "version.file": ('file = "version.txt"', "file = {!r}"),
+    "tests.folder": ("[wheel]", "[tests]\nfolder = {!r}\n\n[wheel]"),
+    "rocm.embedded": ("[wheel]", "[rocm]\nembedded = {!r}\n\n[wheel]"),
+    "hipify.script": ("[wheel]", "[hipify]\nscript = {!r}\n\n[wheel]"),
+    "hipify.module": ("[wheel]", '[hipify]\nscript = "a.py"\nmodule = {!r}\n\n[wheel]'),
+    "origin.folder": ('kind = "git"\nurl = "https://example.invalid/thing.git"', 'kind = "embedded"\nfolder = {!r}'),
+}
+
+
+@pytest.mark.parametrize("key", PLACES)
+@pytest.mark.parametrize("value", ["../x", "a/../../x", "..", "/etc", "", "C:x", "C:/x", "a\\b", "//server/x", "a\x01b", "./a"])
+def test_a_path_that_leaves_its_folder_is_refused(tmp_path: Path, key: str, value: str) -> None:
+    old, new = PLACES[key]
+    (tmp_path / "thing").mkdir()
+    file = tmp_path / "thing" / "project.toml"
+
+    def load(value: str) -> Project:
+        text = new.replace("{!r}", json.dumps(value))
+        file.write_text(GOOD.replace(old, text, 1), encoding="utf-8")
+        return load_project(tmp_path, ProjectName("thing"))
+
+    load("some/place-1.0")
+    with pytest.raises(HipwrightError) as caught:
+        load(value)
+    assert caught.value.code.name == "bad-data-file"
+    assert caught.value.where is not None
+    assert (caught.value.where.file, caught.value.where.key) == (file, key)
+    line = caught.value.where.line
+    assert line is not None
+    assert key.rpartition(".")[2] in file.read_text(encoding="utf-8").splitlines()[line - 1]
+
+
+@pytest.mark.parametrize("value", ["", "a b", "-a", "a-", "../torch", "torch>=2", "t\u00f6rch"])
+def test_a_distribution_has_a_name_that_an_index_takes(tmp_path: Path, value: str) -> None:
+    (tmp_path / "thing").mkdir()
+    text = GOOD.replace('distribution = "thing"', f"distribution = {json.dumps(value)}")
+    (tmp_path / "thing" / "project.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(HipwrightError) as caught:
+        load_project(tmp_path, ProjectName("thing"))
+    assert caught.value.where is not None
+    assert (caught.value.code.name, caught.value.where.key, caught.value.where.line) == (
+        "bad-data-file",
+        "wheel.distribution",
+        25,
+    )
+
+
+@pytest.mark.parametrize("table", ["build", "tests", "hipify"])
+@pytest.mark.parametrize("minutes", [0, -1, 10081, 10**30])
+def test_a_time_limit_is_at_most_a_week(table: str, minutes: int) -> None:
+    script = 'script = "a.py"\n' if table == "hipify" else ""
+    error = wrong(GOOD.replace("[wheel]", f"[{table}]\n{script}time-limit-minutes = {minutes}\n\n[wheel]"))
+    assert error.where is not None
+    assert error.where.key == f"{table}.time-limit-minutes"
+    assert error.where.line is not None
