@@ -1,0 +1,1 @@
+"""Patch series: their data, the line of a ref, and how they are applied."""

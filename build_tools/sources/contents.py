@@ -1,0 +1,122 @@
+"""What a commit holds: its submodules, its files, and single files of it, read without a work folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from build_tools.errors import HipwrightError, Where
+from build_tools.sources.git import shown
+from build_tools.types import CommitId
+
+if TYPE_CHECKING:
+    from build_tools.sources.git import Repository
+
+__all__ = ["Entry", "Submodule", "entries", "entry_at", "gitlinks", "read_file", "submodules"]
+
+_GITLINK = b"160000"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One file, link or submodule of a tree: its mode as git writes it, and its object."""
+
+    mode: bytes
+    object_id: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Submodule:
+    """One submodule as a commit records it: ``url`` as it stands in ``.gitmodules``, ``path`` relative to that repository."""
+
+    name: str
+    path: str
+    url: str
+    commit: CommitId
+
+
+def entries(repository: Repository, tree: str) -> dict[bytes, Entry]:
+    """Return all files, links and submodules of a commit or tree by path."""
+    found = {}
+    for record in repository.records("ls-tree", "-r", "-z", "--full-tree", tree):
+        head, _, path = record.partition(b"\t")
+        mode, _kind, object_id = head.split(b" ")
+        found[path] = Entry(mode=mode, object_id=object_id.decode())
+    return found
+
+
+def entry_at(repository: Repository, tree: str, path: str) -> Entry | None:
+    """Return one file, link, submodule or folder of a commit or tree, or None when it has no such path."""
+    for record in repository.records("ls-tree", "-z", "--full-tree", tree, "--", path):
+        head, _, found = record.partition(b"\t")
+        if found == path.encode("utf-8", "surrogateescape"):
+            mode, _kind, object_id = head.split(b" ")
+            return Entry(mode=mode, object_id=object_id.decode())
+    return None
+
+
+def gitlinks(repository: Repository, tree: str) -> dict[bytes, CommitId]:
+    """Return the submodule commits that a commit or tree records, by path."""
+    listed = entries(repository, tree)
+    return {path: CommitId(entry.object_id) for path, entry in listed.items() if entry.mode == _GITLINK}
+
+
+def submodules(repository: Repository, commit: CommitId) -> tuple[Submodule, ...]:
+    """Return the submodules that a commit records, sorted by path; those with ``update = none`` are left out, as git does.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-source-tree`` when ``.gitmodules`` cannot be read, names no address for a recorded submodule, or uses a name or path that
+        git refuses as well.
+    """
+    links = gitlinks(repository, commit)
+    if not links:
+        return ()
+    table = _gitmodules(repository, commit)
+    by_path = {values["path"].rstrip("/"): (name, values) for name, values in table.items() if "path" in values}
+    found = []
+    for raw, pin in sorted(links.items()):
+        try:
+            path = raw.decode("utf-8")
+        except UnicodeDecodeError:
+            raise _bad(f"the path of the submodule {shown(raw)} is no UTF-8", commit) from None
+        if path not in by_path:
+            raise _bad(f"{shown(path)} is recorded as a submodule, and .gitmodules has no entry with that path", commit)
+        name, values = by_path[path]
+        if values.get("update") == "none":
+            continue
+        if not values.get("url"):
+            raise _bad(f".gitmodules gives no url for the submodule {shown(name)}", commit)
+        if values["url"].startswith("-") or ".." in name.replace("\\", "/").split("/") or not name:
+            raise _bad(f".gitmodules has an unsafe name or url for the submodule at {shown(path)}", commit)
+        found.append(Submodule(name=name, path=path, url=values["url"], commit=pin))
+    return tuple(found)
+
+
+def read_file(repository: Repository, commit: CommitId, path: str) -> bytes | None:
+    """Return the bytes of one file of a commit, or None when the commit has no such file."""
+    done = repository.capture("cat-file", "blob", f"{commit}:{path}", check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def _gitmodules(repository: Repository, commit: CommitId) -> dict[str, dict[str, str]]:
+    if read_file(repository, commit, ".gitmodules") is None:
+        return {}
+    arguments = ("config", "--blob", f"{commit}:.gitmodules", "-z", "--get-regexp", r"^submodule\.")
+    done = repository.capture(*arguments, check=False)
+    # git config ends with 1 when nothing matches.
+    if done.returncode > 1:
+        raise _bad(f".gitmodules cannot be read: {done.stderr.decode('utf-8', 'replace').strip()}", commit)
+    table: dict[str, dict[str, str]] = {}
+    for record in done.stdout.split(b"\0"):
+        key, _, value = record.decode("utf-8", "surrogateescape").partition("\n")
+        _section, _, rest = key.partition(".")
+        name, _, variable = rest.rpartition(".")
+        if name:
+            table.setdefault(name, {})[variable] = value
+    return table
+
+
+def _bad(message: str, commit: CommitId) -> HipwrightError:
+    return HipwrightError("bad-source-tree", message, where=Where(file=".gitmodules", key=f"commit {commit}"))

@@ -1,0 +1,88 @@
+"""Copies of a source tree for builds and tools: the files as they stand, in repositories whose HEAD is the upstream commit.
+
+So ``git rev-parse HEAD`` in a build names a commit that exists upstream. The copies borrow the tree's objects, so they are quick to make
+and small; they must not outlive the tree.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from build_tools.errors import HipwrightError, Where
+from build_tools.sources.modules import ROOT, Module, again, load_modules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from build_tools.receipts.values import SourceTree
+    from build_tools.sources.git import Git, Repository
+    from build_tools.types import CommitId, TreeId
+
+__all__ = ["ModuleCopy", "copy_modules", "materialise"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModuleCopy:
+    """What a copy of a module holds: HEAD, and the files of ``content``."""
+
+    module: Module
+    head: CommitId
+    content: TreeId | CommitId
+
+
+def materialise(source: SourceTree, target: Path, *, git: Git) -> None:
+    """Copy a source tree as it was read, all modules, into ``target``; the tree itself is not touched.
+
+    Parameters
+    ----------
+    source
+        The tree; see :func:`build_tools.sources.state.read_source_tree`.
+    target
+        A folder that is empty or not there.
+    git
+        How git is run.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-source-tree`` when the tree is not there any more, or no longer has a recorded module or content.
+    """
+    tree = Path(source.folder)
+    modules = {module.path: module for module in load_modules(tree, git=git)}
+    copies = []
+    for state in source.modules:
+        module = modules.get(state.path)
+        if module is None or not module.store.succeeds("cat-file", "-e", state.content):
+            message = f"{source.folder} no longer holds what was recorded for its module {state.path}"
+            raise HipwrightError("bad-source-tree", message, where=Where(module=state.path), hint=again(tree))
+        copies.append(ModuleCopy(module=module, head=state.upstream, content=state.content))
+    copy_modules(copies, target, git=git)
+
+
+def copy_modules(copies: Iterable[ModuleCopy], target: Path, *, git: Git) -> dict[str, Repository]:
+    """Write modules, parents before children, into ``target``, and return the copies' repositories by path."""
+    made = {}
+    for copy in copies:
+        folder = target if copy.module.path == ROOT else target / copy.module.path
+        folder.mkdir(parents=True, exist_ok=True)
+        git.capture("init", "--quiet", "--template=", folder, cwd=folder)
+        repository = git.at(folder)
+        objects = folder / ".git" / "objects" / "info" / "alternates"
+        objects.parent.mkdir(exist_ok=True)
+        objects.write_bytes(_alternate(copy.module.git_dir / "objects"))
+        repository.capture("update-ref", "--no-deref", "HEAD", copy.head)
+        repository.capture("read-tree", copy.content)
+        repository.capture("checkout-index", "--all", "--force", "--index")
+        made[copy.module.path] = repository
+    return made
+
+
+def _alternate(folder: Path) -> bytes:
+    """Return a line of ``objects/info/alternates``, in C-style quotes where the name needs them."""
+    raw = os.fsencode(folder.as_posix())
+    if raw.startswith((b"#", b'"')) or b"\n" in raw:
+        raw = b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
+    return raw + b"\n"

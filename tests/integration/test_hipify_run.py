@@ -1,0 +1,436 @@
+"""Hipify on real trees: pristine files in, one commit per module out, nothing lost and nothing half-done."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from build_tools.config.project import Project, load_project
+from build_tools.errors import HipwrightError
+from build_tools.hipify.run import hipify, hipify_digest
+from build_tools.patches.apply import apply_base_patches, apply_hipified_patches
+from build_tools.patches.series import load_series, lock_patches
+from build_tools.sources.checkout import checkout
+from build_tools.sources.origin import open_origin
+from build_tools.sources.resolve import resolve_sources
+from build_tools.types import Platform
+from tests.support import source_trees
+from tests.support.source_trees import HIPIFY, ODD_NAMES, Person, Yard, git, head, make_patch, raw, snapshot, status, write
+
+LIB = "third party/lib"
+EXTERNAL_BUILDS = Path(__file__).parents[2] / "external-builds"
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    return Yard(tmp_path / "pl ace")
+
+
+@pytest.fixture
+def tree(yard: Yard) -> Path:
+    return yard.place / "src" / "toy"
+
+
+@pytest.fixture
+def origin(yard: Yard) -> Person:
+    lib, origin = yard.person("lib"), yard.person("toy")
+    lib.commit({"l.cu": "cuda l\n", ".gitignore": "hip\n"})
+    files = {"version.txt": "1.0\n", "a.cu": "cuda a\n", ".gitignore": "hip\n*.log\n", "tools/hip.py": HIPIFY}
+    origin.commit(files | dict.fromkeys(ODD_NAMES, "cuda odd\n"))
+    origin.submodule(lib, LIB)
+    return origin
+
+
+def run(yard: Yard, tree: Path, project: Project | None = None, platform: Platform = Platform.LINUX) -> None:
+    hipify(
+        project or yard.project(),
+        tree=tree,
+        scratch=yard.place / "scratch",
+        python=Path(sys.executable),
+        platform=platform,
+        git=yard.git,
+        log=yard.log,
+        say=yard.said.append,
+    )
+
+
+def plain_run(origin: Person, target: Path) -> dict[str, bytes]:
+    """Return what the tool makes of a plain recursive clone."""
+    git(target.parent, "clone", "--quiet", "--recurse-submodules", origin.folder, target)
+    subprocess.run([sys.executable, "tools/hip.py"], cwd=target, check=True)
+    return snapshot(target)
+
+
+def refs(folder: Path) -> dict[str, str]:
+    lines = git(folder, "for-each-ref", "--format=%(refname:lstrip=2) %(objectname)", "refs/hipwright/").splitlines()
+    return {line.split(" ")[0]: line.split(" ")[1] for line in lines}
+
+
+def test_the_result_is_a_commit_in_every_module_hidden_files_too(yard: Yard, tree: Path, origin: Person, tmp_path: Path) -> None:
+    locked = yard.lock(origin)
+    yard.checkout(locked, tree)
+    upstream = {module: head(tree / module) for module in (".", LIB)}
+    run(yard, tree)
+    assert snapshot(tree) == plain_run(origin, tmp_path / "clone")
+    assert status(tree) == b""
+    for module, commit in upstream.items():
+        now = head(tree / module)
+        assert refs(tree / module) == {"upstream": commit, "base": commit, "hipified": now, "finished": now}
+        assert git(tree / module, "rev-parse", "HEAD~1") == commit
+        date = git(tree / module, "show", "-s", "--format=%ct", commit)
+        assert (
+            git(tree / module, "log", "-1", "--format=%ae %ce %at %ct")
+            == f"hipwright@localhost hipwright@localhost {date} {date}"
+        )
+        assert git(tree / module, "log", "-1", "--format=%(trailers:key=Hipwright-Phase,valueonly)").strip() == "hipified"
+    assert "hip/l.hip" in git(tree / LIB, "ls-files")
+    assert yard.read(locked, tree).local is None
+    assert any("hipify in the root: 12 files added, 1 changed" in line for line in yard.said), yard.said
+    assert list((yard.place / "scratch").iterdir()) == []
+
+
+def test_two_checkouts_get_the_same_commits_and_a_second_run_changes_nothing(yard: Yard, origin: Person) -> None:
+    trees = [yard.place / "one" / "toy", yard.place / "much longer é\n" / "toy"]
+    for tree in trees:
+        yard.checkout(yard.lock(origin), tree)
+        run(yard, tree)
+    first, second = ([head(tree / module) for module in (".", LIB)] for tree in trees)
+    assert first == second
+    before = {path: path.lstat().st_mtime_ns for path in trees[0].rglob("*") if ".git" not in path.parts}
+    run(yard, trees[0])
+    assert [head(trees[0] / module) for module in (".", LIB)] == first
+    assert {path: path.lstat().st_mtime_ns for path in trees[0].rglob("*") if ".git" not in path.parts} == before
+
+
+def test_hipify_starts_from_the_base_patches_and_its_result_is_what_hipified_patches_change(
+    yard: Yard, tree: Path, origin: Person
+) -> None:
+    yard.checkout(yard.lock(origin), tree)
+    yard.series({f"{LIB}/base/1.patch": make_patch(tree / LIB, {"l.cu": "cuda patched\n"})})
+    yard.patches("base", tree)
+    run(yard, tree)
+    assert (tree / LIB / "hip" / "l.hip").read_text() == "hip patched\n"
+    patch = make_patch(tree / LIB, {"hip/l.hip": "hip again\n"})
+    yard.series(
+        {f"{LIB}/base/1.patch": (yard.folder / f"patches/1/{LIB}/base/1.patch").read_bytes(), f"{LIB}/hipified/1.patch": patch}
+    )
+    yard.patches("hipified", tree)
+    assert (tree / LIB / "hip" / "l.hip").read_text() == "hip again\n"
+    assert status(tree) == b""
+    markers = refs(tree / LIB)
+    assert len(set(markers.values())) == 4
+    run(yard, tree)
+    yard.patches("base", tree)
+    assert refs(tree / LIB) == markers
+
+
+FAILING = HIPIFY + "\nprint('half way'); raise SystemExit('error: no translation for cudaNew')\n"
+HANGING = HIPIFY + "\nimport time\ntime.sleep(600)\n"
+
+
+def test_a_tool_that_fails_leaves_the_tree_as_it_was(yard: Yard, tree: Path, origin: Person) -> None:
+    origin.commit({"tools/hip.py": FAILING})
+    yard.checkout(yard.lock(origin), tree)
+    before = (snapshot(tree), refs(tree), refs(tree / LIB))
+    for _ in range(2):
+        with pytest.raises(HipwrightError, match=r"tools/hip\.py ended with status 1") as caught:
+            run(yard, tree)
+        assert caught.value.code.name == "hipify-failed"
+        assert caught.value.log == yard.log
+        assert "no translation for cudaNew" in str(caught.value.excerpt)
+        assert (snapshot(tree), refs(tree), refs(tree / LIB)) == before
+        assert status(tree) == b""
+    assert list((yard.place / "scratch").iterdir()) == []
+    yard.checkout(yard.lock(origin, origin.commit({"tools/hip.py": HIPIFY})), tree)
+    run(yard, tree)
+    assert (tree / "hip" / "a.hip").read_text() == "hip a\n"
+
+
+def test_a_tool_that_runs_past_its_time_is_stopped(
+    yard: Yard, tree: Path, origin: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin.commit({"tools/hip.py": HANGING})
+    yard.checkout(yard.lock(origin), tree)
+    monkeypatch.setattr("build_tools.hipify.run._SECONDS", 0.02)
+    with pytest.raises(HipwrightError, match="time limit") as caught:
+        run(yard, tree)
+    assert caught.value.code.name == "command-timeout"
+    assert status(tree) == b""
+
+
+def test_a_tree_without_the_script_is_named(yard: Yard, tree: Path, origin: Person) -> None:
+    origin.commit({}, remove=("tools/hip.py",))
+    locked = yard.lock(origin)
+    yard.checkout(locked, tree)
+    with pytest.raises(HipwrightError, match=r"no tools/hip\.py") as caught:
+        run(yard, tree)
+    assert caught.value.code.name == "bad-source-tree"
+    with pytest.raises(HipwrightError, match=r"no tools/hip\.py") as caught:
+        hipify_digest(yard.project(), locked=locked, cache=yard.cache, git=yard.git)
+    assert caught.value.code.name == "bad-source-tree"
+
+
+def test_a_project_without_hipify_keeps_its_files(yard: Yard, tree: Path, origin: Person) -> None:
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    project = yard.project(hipify=None)
+    run(yard, tree, project)
+    assert refs(tree) == dict.fromkeys(("base", "finished", "hipified", "upstream"), head(origin.folder))
+    assert not (tree / "hip").exists()
+    assert hipify_digest(project, locked=yard.lock(origin), cache=yard.cache, git=yard.git) is None
+
+
+def test_a_tool_that_changes_nothing_makes_no_commit(yard: Yard, tree: Path, origin: Person) -> None:
+    origin.commit({"tools/hip.py": "from pathlib import Path\nPath('a.cu').touch()\n"})
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    assert refs(tree) == dict.fromkeys(("base", "finished", "hipified", "upstream"), head(origin.folder))
+
+
+def test_byte_code_that_a_tool_leaves_is_no_result(yard: Yard, tree: Path, origin: Person) -> None:
+    tool = (
+        "import py_compile\nfor name in ('tools/hip.py',):\n    py_compile.compile(name)\n    py_compile.compile(name, 'a.pyc')\n"
+    )
+    origin.commit({"tools/hip.py": tool})
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    assert head(tree) == head(origin.folder)
+
+
+def test_the_tool_runs_in_utf_8_mode_without_the_machines_python_settings(yard: Yard, tree: Path, origin: Person) -> None:
+    origin.commit(
+        {"tools/hip.py": "import os, sys\nopen('out.txt', 'w').write(f'é {sys.flags.utf8_mode} {sys.dont_write_bytecode}')\n"}
+    )
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    assert (tree / "out.txt").read_text(encoding="utf-8") == "é 1 True"
+
+
+def test_the_tool_runs_in_its_module_with_its_arguments(yard: Yard, tree: Path, origin: Person) -> None:
+    lib = yard.place / "origins" / "lib"
+    write(
+        lib, {"t.py": "import sys\nfrom pathlib import Path\nPath('out.txt').write_text(f'{sys.argv[1:]} {Path.cwd().name}')\n"}
+    )
+    git(lib, "add", "t.py")
+    git(lib, "commit", "--quiet", "-m", "tool")
+    git(origin.folder / LIB, "pull", "--quiet", "origin", "main")
+    origin.commit({})
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree, yard.project(hipify={"script": "t.py", "module": LIB, "arguments": ["a b"]}))
+    assert (tree / LIB / "out.txt").read_text() == "['a b'] lib"
+    assert status(tree) == b""
+
+
+def test_line_ends_that_the_tool_converted_on_windows_are_taken_back(yard: Yard, tree: Path, origin: Person) -> None:
+    tool = "from pathlib import Path\nPath('new.hip').write_bytes(b'a\\r\\nb\\r\\n')\nPath('kept.txt').write_bytes(b'x\\r\\nz\\r\\n')\n"
+    origin.commit({"tools/hip.py": tool, "kept.txt": "x\r\ny\r\n"})
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree, platform=Platform.WINDOWS)
+    assert raw(tree, "show", "HEAD:new.hip") == b"a\nb\n"
+    assert raw(tree, "show", "HEAD:kept.txt") == b"x\r\nz\r\n"
+    assert status(tree) == b""
+
+
+def test_work_in_the_tree_stops_hipify_only_when_it_would_be_lost(yard: Yard, tree: Path, origin: Person) -> None:
+    yard.checkout(yard.lock(origin), tree)
+    write(tree, {"a.cu": "my edit\n"})
+    with pytest.raises(HipwrightError) as caught:
+        run(yard, tree)
+    assert caught.value.code.name == "unsaved-work"
+    assert (tree / "a.cu").read_text() == "my edit\n"
+    git(tree, "checkout", "--quiet", "--", "a.cu")
+    run(yard, tree)
+    write(tree, {"hip/a.hip": "my edit\n"})
+    run(yard, tree)
+    assert (tree / "hip/a.hip").read_text() == "my edit\n"
+
+
+def test_the_digest_follows_script_engine_and_arguments_and_nothing_else(yard: Yard, origin: Person) -> None:
+    def digest(**changes: object) -> str | None:
+        return hipify_digest(yard.project(**changes), locked=yard.lock(origin), cache=yard.cache, git=yard.git)
+
+    first = digest()
+    origin.commit({"a.cu": "other\n"})
+    assert digest() == first
+    engine = (origin.commit({"torch/utils/hipify/x.py": "1\n"}), digest())[1]
+    script = (origin.commit({"tools/hip.py": HIPIFY + "\n"}), digest())[1]
+    arguments = digest(hipify={"script": "tools/hip.py", "arguments": ["-v"]})
+    assert len({first, engine, script, arguments}) == 4
+
+
+HOSTILE = """
+[user]
+    useConfigOnly = true
+    signingKey = nobody
+[commit]
+    gpgSign = true
+[core]
+    autocrlf = true
+    hooksPath = {hooks}
+    quotePath = true
+    excludesFile = {ignore}
+    attributesFile = {attributes}
+    fsmonitor = {hooks}/fsmonitor
+[diff]
+    noprefix = true
+    mnemonicPrefix = true
+    context = 0
+[format]
+    attach = true
+[am]
+    threeWay = true
+    keepcr = false
+[apply]
+    whitespace = error
+[status]
+    showUntrackedFiles = no
+    relativePaths = true
+[submodule]
+    recurse = true
+[protocol "file"]
+    allow = never
+[fetch]
+    prune = true
+[url "file:///nowhere/"]
+    insteadOf = /
+[safe]
+    directory = ""
+"""
+
+
+def sample(place: Path, clones: list[str]) -> list[list[str]]:
+    """Run the four stages on the bundled sample and return commits and files of each checkout."""
+    yard = Yard(place)
+    project = load_project(EXTERNAL_BUILDS, "sample")  # type: ignore[arg-type]
+    folder = EXTERNAL_BUILDS / "sample"
+    origin = open_origin(project, folder=folder, url=None, sdist=None, cache=yard.cache, git=yard.git, say=yard.said.append)
+    locked = resolve_sources(project, origin=origin, ref=None, reason="r", cache=yard.cache, say=yard.said.append)
+    series = load_series(folder, lock_patches(project, locked.ref, folder=folder).line)
+    heads = []
+    for name in clones:
+        tree = place / name
+        checkout(locked, tree=tree, cache=yard.cache, git=origin.git, say=yard.said.append)
+        for step in (apply_base_patches, None, apply_hipified_patches):
+            if step is None:
+                hipify(
+                    project,
+                    tree=tree,
+                    scratch=place,
+                    python=Path(sys.executable),
+                    platform=Platform.LINUX,
+                    git=origin.git,
+                    log=yard.log,
+                    say=yard.said.append,
+                )
+            else:
+                step(series, tree=tree, platform=Platform.LINUX, git=origin.git, log=yard.log, say=yard.said.append)
+            assert status(tree) == b""
+        files = hashlib.sha256(repr(snapshot(tree)).encode()).hexdigest()
+        heads.append([head(tree), head(tree / "third_party" / "greeter"), files, *refs(tree).values()])
+    return heads
+
+
+def test_the_sample_gets_the_same_commits_on_every_checkout_whatever_the_persons_git_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = sample(tmp_path / "calm", ["one", "two é"])
+    assert first == second
+    hooks, home = tmp_path / "hooks", tmp_path / "home"
+    names = (
+        "post-checkout",
+        "pre-commit",
+        "commit-msg",
+        "applypatch-msg",
+        "post-index-change",
+        "reference-transaction",
+        "fsmonitor",
+    )
+    write(hooks, dict.fromkeys(names, f"#!/bin/sh\ntouch '{tmp_path}/ran'\nexit 1\n"))
+    for name in names:
+        (hooks / name).chmod(0o755)
+    write(home, {"ignore": "*.hip\n*.txt\nhip\n", "attributes": "* text eol=crlf ident\n"})
+    config = HOSTILE.format(hooks=hooks, ignore=home / "ignore", attributes=home / "attributes")
+    write(home, {".gitconfig": config, ".config/git/ignore": "*\n", ".config/git/attributes": "* text eol=crlf\n"})
+    write(home / "template", {"hooks/post-checkout": "#!/bin/sh\nexit 1\n", "info/exclude": "*\n"})
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("GIT_CONFIG_GLOBAL")
+    monkeypatch.delenv("GIT_CONFIG_NOSYSTEM")
+    hostile = {
+        "GIT_TEMPLATE_DIR": str(home / "template"),
+        "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",
+        "GIT_COMMITTER_NAME": "Nobody",
+        "GIT_DIR": str(home),
+        "GIT_INDEX_FILE": str(home / "index"),
+        "GIT_DEFAULT_HASH": "sha256",
+        "GIT_OBJECT_DIRECTORY": str(home),
+        "TZ": "Asia/Kathmandu",
+    }
+    for name, value in hostile.items():
+        monkeypatch.setenv(name, value)
+    calm = source_trees.identity()
+    monkeypatch.setattr(source_trees, "identity", lambda: {name: value for name, value in calm.items() if name not in hostile})
+    assert sample(tmp_path / "hostile", ["one"]) == [first]
+    assert not (tmp_path / "ran").exists()
+
+
+def test_settings_of_the_tree_itself_change_nothing(yard: Yard, origin: Person) -> None:
+    trees = [yard.place / name / "toy" for name in ("plain", "set")]
+    for tree in trees:
+        yard.checkout(yard.lock(origin), tree)
+    hooks = yard.place / "hooks"
+    names = ("pre-commit", "post-checkout", "applypatch-msg", "reference-transaction", "fsmonitor")
+    write(hooks, dict.fromkeys(names, f"#!/bin/sh\ntouch '{yard.place}/ran'\nexit 1\n"))
+    for hook in hooks.iterdir():
+        hook.chmod(0o755)
+    for module in (trees[1], trees[1] / LIB):
+        for key, value in (
+            ("core.hooksPath", str(hooks)),
+            ("commit.gpgSign", "true"),
+            ("core.autocrlf", "true"),
+            ("core.eol", "crlf"),
+            ("am.threeWay", "true"),
+            ("diff.noprefix", "true"),
+            ("status.showUntrackedFiles", "no"),
+            ("submodule.recurse", "true"),
+            ("core.excludesFile", str(yard.place / "ignore")),
+            ("core.attributesFile", str(yard.place / "attributes")),
+            ("core.fsmonitor", str(hooks / "fsmonitor")),
+            ("core.safecrlf", "true"),
+            ("protocol.file.allow", "never"),
+            ("protocol.version", "0"),
+            ("fetch.recurseSubmodules", "true"),
+            ("i18n.commitEncoding", "iso-8859-1"),
+        ):
+            git(module, "config", key, value)
+    write(yard.place, {"ignore": "*.hip\n", "attributes": "* text eol=crlf\n"})
+    git(trees[1], "-c", "core.hooksPath=/dev/null", "replace", "HEAD:a.cu", "HEAD:version.txt")
+    yard.series({f"{LIB}/base/1.patch": make_patch(trees[0] / LIB, {"l.cu": "cuda patched\n"})})
+    for tree in trees:
+        yard.patches("base", tree)
+        run(yard, tree)
+    assert [head(trees[0]), head(trees[0] / LIB)] == [head(trees[1]), head(trees[1] / LIB)]
+    assert snapshot(trees[0]) == snapshot(trees[1])
+    write(origin.folder / LIB, {"new": "new\n"})
+    git(origin.folder / LIB, "add", "new")
+    git(origin.folder / LIB, "commit", "--quiet", "-m", "new")
+    git(origin.folder / LIB, "push", "--quiet", "origin", "HEAD:refs/heads/new")
+    origin.commit({".gitattributes": "*.cfg text\n*.bat text\n", "x.cfg": "a\nb\n", "y.bat": "a\nb\n"})
+    for tree in trees:
+        yard.checkout(yard.lock(origin), tree)
+    assert snapshot(trees[0]) == snapshot(trees[1])
+    assert not (yard.place / "ran").exists()
+    for tree in trees:
+        write(tree, {"y.bat": "a\r\nb\r\nc\r\n"})
+    locals_ = [yard.read(yard.lock(origin), tree).local for tree in trees]
+    assert locals_[0] == locals_[1]
+    assert locals_[0] is not None
+    write(trees[1], {"untracked.hip": "mine\n"})
+    with pytest.raises(HipwrightError) as caught:
+        yard.checkout(yard.lock(origin, origin.commit({"b": "b"})), trees[1])
+    assert "untracked untracked.hip" in str(caught.value.excerpt)
+    shutil.rmtree(trees[0])

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from build_tools.sources.parallel import for_each
+from tests.support.source_trees import write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def test_everything_is_done_and_several_at_once() -> None:
+    meeting = threading.Barrier(2, timeout=30)
+    done: list[int] = []
+
+    def work(item: int) -> None:
+        meeting.wait()
+        done.append(item)
+
+    for_each(work, [1, 2, 3, 4])
+    assert sorted(done) == [1, 2, 3, 4]
+    for_each(done.append, [])
+    for_each(done.append, [5])
+    assert done[-1] == 5
+
+
+def test_the_first_failure_is_raised_and_what_has_not_begun_is_left() -> None:
+    begun: list[int] = []
+    stop = threading.Event()
+
+    def work(item: int) -> None:
+        begun.append(item)
+        if item == 0:
+            stop.set()
+            message = "no"
+            raise ValueError(message)
+        stop.wait(30)
+
+    with pytest.raises(ValueError, match="no"):
+        for_each(work, list(range(200)))
+    assert len(begun) < 200
+
+
+DRIVER = """
+import os, sys
+from pathlib import Path
+from build_tools.process import Runner, base_environment
+from build_tools.sources.parallel import for_each
+runner = Runner(environment=base_environment(os.environ))
+try:
+    for_each(lambda name: [runner.capture(["git", name], cwd=Path(sys.argv[1]), check=False) for _ in range(3)], ["a", "b", "c"])
+except KeyboardInterrupt:
+    raise SystemExit(7)
+"""
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a process that waits for three programs called git, each of which says by a file that it runs."""
+    write(tmp_path, {"bin/git": f"#!/bin/sh\ntouch '{tmp_path}/runs-'$1\nexec '{tmp_path}/bin/git-sleep' 600\n"})
+    shutil.copy(shutil.which("sleep") or "", tmp_path / "bin" / "git-sleep")
+    (tmp_path / "bin" / "git").chmod(0o755)
+    environment = {
+        **os.environ,
+        "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).parents[3]),
+    }
+    process = subprocess.Popen([sys.executable, "-c", DRIVER, tmp_path], env=environment)
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_an_interruption_ends_all_children(tmp_path: Path, waiting: subprocess.Popen[bytes]) -> None:
+    while len(list(tmp_path.glob("runs-*"))) < 3:
+        assert waiting.poll() is None
+    children = psutil.Process(waiting.pid).children(recursive=True)
+    waiting.send_signal(signal.SIGINT)
+    assert waiting.wait(60) == 7
+    assert not [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
