@@ -1,0 +1,185 @@
+"""What is installed in an environment, read from its metadata files; no program of the environment is run."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from build_tools.environments.requires import applies
+from build_tools.errors import HipwrightError
+from build_tools.types import Platform
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Distribution", "Unmet", "installed_distributions", "python_in", "scripts_in", "site_packages", "unmet_requirements"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Distribution:
+    """An installed package.
+
+    ``url`` and ``sha256`` are what ``direct_url.json`` (PEP 610) says of a package that was installed from a named file.
+    """
+
+    name: NormalizedName
+    version: str
+    requirements: tuple[Requirement, ...]
+    url: str | None = None
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unmet:
+    """A requirement that an environment does not meet: who has it, and the version that is there instead, if any."""
+
+    requirement: Requirement
+    by: str
+    found: str | None
+
+    def __str__(self) -> str:
+        state = f"{canonicalize_name(self.requirement.name)} {self.found} is installed" if self.found else "it is not installed"
+        return f"{self.by} requires {self.requirement}, and {state}"
+
+
+def scripts_in(folder: Path, platform: Platform) -> Path:
+    """Return the folder of an environment that its programs are in."""
+    return folder / ("Scripts" if platform is Platform.WINDOWS else "bin")
+
+
+def python_in(folder: Path, platform: Platform) -> Path:
+    """Return an environment's interpreter."""
+    return scripts_in(folder, platform) / ("python.exe" if platform is Platform.WINDOWS else "python")
+
+
+def site_packages(folder: Path, platform: Platform) -> Path:
+    """Return the folder of an environment that packages are in.
+
+    Raises
+    ------
+    HipwrightError
+        ``install-failed`` when the folder is no environment.
+    """
+    if platform is Platform.WINDOWS:
+        found = [folder / "Lib" / "site-packages"]
+    else:
+        found = sorted((folder / "lib").glob("python*/site-packages"))
+    if len(found) != 1 or not found[0].is_dir():
+        raise HipwrightError("install-failed", f"{folder} is no environment: it has no folder site-packages")
+    return found[0]
+
+
+class _Archive(msgspec.Struct, frozen=True, kw_only=True):
+    hashes: dict[str, str] = {}
+    hash: str = ""
+
+
+class _Direct(msgspec.Struct, frozen=True, kw_only=True):
+    url: str
+    archive_info: _Archive = _Archive()
+
+
+def installed_distributions(packages: Path) -> tuple[Distribution, ...]:
+    """Return the packages of a ``site-packages`` folder, sorted by name.
+
+    Raises
+    ------
+    HipwrightError
+        ``install-failed`` for a package without readable metadata.
+    """
+    found = []
+    for each in importlib.metadata.distributions(path=[str(packages)]):
+        if each.metadata["Name"] is None:
+            raise HipwrightError("install-failed", f"a package in {packages} has no name in its metadata")
+        name = canonicalize_name(each.metadata["Name"])
+        direct = _direct(each.read_text("direct_url.json"), name)
+        found.append(
+            Distribution(
+                name=name,
+                version=each.version,
+                requirements=tuple(_readable(each.requires or (), name)),
+                url=direct.url if direct else None,
+                sha256=_sha256_of(direct) if direct else None,
+            )
+        )
+    return tuple(sorted(found, key=lambda one: one.name))
+
+
+def unmet_requirements(
+    distributions: Sequence[Distribution], wanted: Iterable[Requirement], *, markers: Mapping[str, str], by: str
+) -> tuple[Unmet, ...]:
+    """Return what an environment lacks: of ``wanted``, and of what its packages require of each other, extras followed.
+
+    The same as ``pip check``, and extras besides, without starting a program.
+
+    Parameters
+    ----------
+    distributions
+        What is installed.
+    wanted
+        What must be there.
+    markers
+        What environment markers see.
+    by
+        Who wants it, for the message.
+    """
+    here = {one.name: one for one in distributions}
+    todo: list[tuple[Requirement, str]] = [(requirement, by) for requirement in wanted if applies(requirement, (), markers)]
+    for one in distributions:
+        todo += [(requirement, one.name) for requirement in one.requirements if applies(requirement, (), markers)]
+    unmet: dict[str, Unmet] = {}
+    followed: set[tuple[str, str]] = set()
+    for requirement, owner in todo:
+        found = here.get(canonicalize_name(requirement.name))
+        if found is None or not _meets(found.version, requirement):
+            miss = Unmet(requirement=requirement, by=owner, found=found.version if found else None)
+            unmet.setdefault(str(miss), miss)
+            continue
+        for extra in map(canonicalize_name, sorted(requirement.extras)):
+            if (found.name, extra) not in followed:
+                followed.add((found.name, extra))
+                # Only what the extra adds; what holds without it is on the list already.
+                todo += [
+                    (inner, f"{found.name}[{extra}]")
+                    for inner in found.requirements
+                    if not applies(inner, (), markers) and applies(inner, (extra,), markers)
+                ]
+    return tuple(unmet.values())
+
+
+def _meets(version: str, requirement: Requirement) -> bool:
+    if requirement.url is not None:
+        return True
+    try:
+        return requirement.specifier.contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return False
+
+
+def _readable(texts: Iterable[str], name: str) -> Iterable[Requirement]:
+    for text in texts:
+        try:
+            yield Requirement(text)
+        except InvalidRequirement as error:
+            raise HipwrightError("install-failed", f"{name} requires {text!r}, which cannot be read") from error
+
+
+def _direct(text: str | None, name: str) -> _Direct | None:
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text, type=_Direct)
+    except msgspec.DecodeError as error:
+        raise HipwrightError("install-failed", f"{name} has a direct_url.json that cannot be read: {error}") from error
+
+
+def _sha256_of(direct: _Direct) -> str | None:
+    algorithm, _, value = direct.archive_info.hash.partition("=")
+    return direct.archive_info.hashes.get("sha256") or (value if algorithm == "sha256" else None)

@@ -1,0 +1,196 @@
+"""A package source, and what it offers: folders, flat pages and indexes, told apart by looking.
+
+A flat page given as an index, and an index given as a flat page, offer nothing to installers and no word why. Here each is an error
+with the option that is right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from packaging.utils import NormalizedName, canonicalize_name
+
+from build_tools.environments.candidate import Candidate, candidate_of
+from build_tools.environments.network import Network, path_of
+from build_tools.environments.page import ACCEPT, Link, Page, is_package_file, read_page
+from build_tools.errors import HipwrightError
+from build_tools.urls import foreign_scheme, is_url, redact
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Listing", "PackageSource", "parse_source"]
+
+
+_PAGE_SUFFIXES: Final = frozenset({".html", ".htm", ".json"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackageSource:
+    """A place that owned packages come from.
+
+    Parameters
+    ----------
+    find_links
+        Folders and pages that list files; absolute paths or addresses.
+    index_url
+        The root of an index (PEP 503, PEP 691).
+    option_prefix
+        How the options that name such a place begin, for hints: ``--`` or ``--rocm-``.
+    """
+
+    find_links: tuple[str, ...] = ()
+    index_url: str | None = None
+    option_prefix: str = "--"
+
+    def describe(self) -> str:
+        """Return the places in words, without passwords."""
+        places = [redact(place) for place in self.find_links]
+        if self.index_url is not None:
+            places.append(f"the index {redact(self.index_url)}")
+        return " and ".join(places) or "no source"
+
+
+def parse_source(
+    *,
+    find_links: Iterable[str] = (),
+    index_url: str | None = None,
+    folder: Path,
+    option_prefix: str = "--",
+) -> PackageSource:
+    """Return the source that options name; relative paths are relative to ``folder``.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` for an empty value, and for an address of a kind that hipwright does not read.
+    """
+
+    def place(text: str, option: str) -> str:
+        if not text.strip():
+            raise HipwrightError("bad-option-value", f"{option_prefix}{option} is empty; a folder or an address is needed")
+        if (scheme := foreign_scheme(text)) is not None:
+            message = f"{option_prefix}{option} {redact(text)}: hipwright does not read addresses of the kind {scheme}:"
+            raise HipwrightError(
+                "bad-option-value", message, hint="name a folder, or an address that begins with https:, http: or file:"
+            )
+        return text if is_url(text) else str(folder / text)
+
+    return PackageSource(
+        find_links=tuple(place(text, "find-links") for text in find_links),
+        index_url=None if index_url is None else place(index_url, "index-url"),
+        option_prefix=option_prefix,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Listing:
+    """A source that is being read; each page and folder is read once.
+
+    Parameters
+    ----------
+    source
+        The source.
+    network
+        How addresses are read; it learns the users and passwords that the source's places hold.
+    """
+
+    source: PackageSource
+    network: Network
+    _flat: dict[str, tuple[Link, ...]] = field(default_factory=dict)
+    _projects: dict[NormalizedName, tuple[Link, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        index = () if self.source.index_url is None else (self.source.index_url,)
+        object.__setattr__(self, "network", self.network.knowing((*self.source.find_links, *index)))
+
+    def files(self, name: str) -> tuple[Candidate, ...]:
+        """Return every wheel and source distribution of a package that the source offers.
+
+        Raises
+        ------
+        HipwrightError
+            ``source-unreachable``; ``bad-option-value`` when a place is of the other kind than its option says.
+        """
+        wanted = canonicalize_name(name)
+        links = [link for place in self.source.find_links for link in self._flat_links(place)]
+        if self.source.index_url is not None:
+            links += self._project_links(self.source.index_url, wanted)
+        found = (candidate_of(link) for link in links)
+        return tuple(candidate for candidate in found if candidate is not None and candidate.name == wanted)
+
+    def _flat_links(self, place: str) -> tuple[Link, ...]:
+        if place not in self._flat:
+            self._flat[place] = self._read_flat(place)
+        return self._flat[place]
+
+    def _read_flat(self, place: str) -> tuple[Link, ...]:
+        path = path_of(place) if is_url(place) else Path(place)
+        if path is not None and path.is_dir():
+            links = _folder_links(path)
+            if links or not (path / "index.html").is_file():
+                if not links and _has_projects(path):
+                    raise self._other_kind(place, "is the root of an index, not a folder of files", "find-links", "index-url")
+                return links
+        if path is not None:
+            self._demand_page(place, path, "find-links")
+        page = self._page(place if path is None else path.as_uri())
+        if page is None:
+            raise HipwrightError("source-unreachable", f"there is nothing at {redact(place)}")
+        if not page.files and page.pages:
+            raise self._other_kind(place, "is the root of an index, not a page of files", "find-links", "index-url")
+        return page.files
+
+    def _project_links(self, root: str, name: NormalizedName) -> tuple[Link, ...]:
+        if name not in self._projects:
+            self._projects[name] = self._read_project(root, name)
+        return self._projects[name]
+
+    def _read_project(self, root: str, name: NormalizedName) -> tuple[Link, ...]:
+        base = (root if is_url(root) else Path(root).as_uri()).rstrip("/")
+        page = self._page(f"{base}/{name}/")
+        if page is not None:
+            return page.files
+        path = path_of(base)
+        if path is not None:
+            self._demand_page(root, path, "index-url")
+        if path is not None and path.is_dir() and _folder_links(path):
+            raise self._other_kind(root, "is a folder of files, not the root of an index", "index-url", "find-links")
+        top = self._page(f"{base}/") or self._page(base)
+        if top is None and not (path is not None and path.is_dir() and _has_projects(path)):
+            message = f"there is no index at {redact(root)}: neither {redact(base)}/ nor {redact(base)}/{name}/ is there"
+            raise HipwrightError("source-unreachable", message)
+        if top is not None and top.files:
+            raise self._other_kind(root, "is a flat page of files, not the root of an index", "index-url", "find-links")
+        return ()
+
+    def _demand_page(self, place: str, path: Path, option: str) -> None:
+        """Refuse a file that is no page: read as one it would offer nothing, without a word why."""
+        if path.is_dir() or not path.exists() or (path.is_file() and path.suffix.lower() in _PAGE_SUFFIXES):
+            return
+        if is_package_file(path.name):
+            what, hint = "is a package file", f"say {self.source.option_prefix}find-links {path.parent}"
+        else:
+            what, hint = "is a file", "name a folder of wheels, a page of links (.html, .json), or an index"
+        message = f"{redact(place)} {what}, not a folder or a page, and was given as {self.source.option_prefix}{option}"
+        raise HipwrightError("bad-option-value", message, hint=hint)
+
+    def _page(self, url: str) -> Page | None:
+        response = self.network.read(url, accept=ACCEPT)
+        return read_page(response) if response is not None else None
+
+    def _other_kind(self, place: str, what: str, wrong: str, right: str) -> HipwrightError:
+        prefix = self.source.option_prefix
+        message = f"{redact(place)} {what}, and was given as {prefix}{wrong}"
+        return HipwrightError("bad-option-value", message, hint=f"say {prefix}{right} {redact(place)}")
+
+
+def _folder_links(folder: Path) -> tuple[Link, ...]:
+    paths: Sequence[Path] = sorted(path for path in folder.iterdir() if is_package_file(path.name) and path.is_file())
+    return tuple(Link(filename=path.name, url=path.as_uri()) for path in paths)
+
+
+def _has_projects(folder: Path) -> bool:
+    return any((path / page).is_file() for path in folder.iterdir() if path.is_dir() for page in ("index.html", "index.json"))

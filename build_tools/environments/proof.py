@@ -1,0 +1,90 @@
+"""Prove that an environment holds what was meant: owned packages exactly as locked, no other owned name, all requirements met."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from build_tools.config.owned import is_owned
+from build_tools.environments.installed import Distribution, unmet_requirements
+from build_tools.environments.network import path_of
+from build_tools.errors import HipwrightError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from packaging.requirements import Requirement
+
+    from build_tools.receipts.lock import LockedFile
+
+__all__ = ["prove_installed"]
+
+
+def prove_installed(
+    installed: Sequence[Distribution],
+    owned: Sequence[LockedFile],
+    places: Mapping[NormalizedName, Path],
+    *,
+    wanted: Sequence[Requirement],
+    markers: Mapping[str, str],
+    by: str,
+    log: Path,
+) -> None:
+    """Compare what is installed with what was meant.
+
+    Parameters
+    ----------
+    installed
+        What is in the environment.
+    owned
+        The locked files.
+    places
+        The file that each owned package was installed from, by name: the locked one, or the wheel that was built of it.
+    wanted
+        What must be there.
+    markers
+        What environment markers see.
+    by
+        Who wants it, for messages.
+    log
+        The installer's log, for errors.
+
+    Raises
+    ------
+    HipwrightError
+        ``owned-name-leak`` naming the package; ``install-failed`` naming the requirements that are not met.
+    """
+    here = {one.name: one for one in installed}
+    meant = {canonicalize_name(file.distribution): file for file in owned}
+    for name, file in meant.items():
+        found = here.get(name)
+        if found is None:
+            raise HipwrightError("install-failed", f"{file.filename} was installed, and no {name} is there", log=log)
+        if not _is_file(found, file, places[name]):
+            message = f"{name} {found.version} is in the environment, and {file.filename} of {file.url} was meant"
+            raise HipwrightError("owned-name-leak", message, log=log)
+    for name, found in here.items():
+        if name not in meant and is_owned(name):
+            askers = sorted(one.name for one in installed for need in one.requirements if canonicalize_name(need.name) == name)
+            message = f"{name} {found.version} came from the base index, and it is an owned name"
+            reason = f"; it is required by {', '.join(askers)}" if askers else ""
+            hint = "name a source that has it, so that it can be locked"
+            raise HipwrightError("owned-name-leak", message + reason, hint=hint, log=log)
+    unmet = unmet_requirements(installed, wanted, markers=markers, by=by)
+    if unmet:
+        raise HipwrightError("install-failed", "; ".join(map(str, unmet)), log=log)
+
+
+def _is_file(found: Distribution, file: LockedFile, place: Path) -> bool:
+    """Return whether an installed package is the locked file, going by what the installer wrote down (PEP 610)."""
+    same_place = found.url is not None and path_of(found.url) == place
+    # pip writes the hash down, uv does not; both compared it with the requirement before they unpacked the file. What a source
+    # distribution was built into has a hash of its own.
+    same_bytes = found.sha256 in {None, file.sha256} or place.name != file.filename
+    try:
+        return same_place and same_bytes and Version(found.version) == Version(file.version)
+    except InvalidVersion:
+        return False

@@ -1,0 +1,159 @@
+"""What the ROCm SDK in an environment is, asked of the SDK itself, and whether it has what a build needs.
+
+A broken SDK shows here, in a second, and not as a configure error an hour later.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from packaging.version import InvalidVersion, Version
+
+from build_tools.errors import HipwrightError, Where
+from build_tools.receipts.values import EnvironmentRecord, Sdk
+from build_tools.types import Platform
+
+if TYPE_CHECKING:
+    from build_tools.process import Runner
+
+__all__ = ["describe_sdk", "missing_parts"]
+
+_SECONDS: Final = 1800.0
+"""The first question may unpack the development files, several GiB of them."""
+
+_SEPARATORS: Final = re.compile(r"[;,\s]+")
+_DEVEL: Final = "rocm[devel]"
+_CORE: Final = "rocm-sdk-core"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Part:
+    """Something that a build needs: one of several paths below the SDK's root, what it is, and the package that brings it."""
+
+    what: str
+    paths: tuple[str, ...]
+    package: str
+
+
+_PARTS: Final = {
+    Platform.LINUX: (
+        _Part(what="the compiler hipcc", paths=("bin/hipcc",), package=_CORE),
+        _Part(what="the HIP header", paths=("include/hip/hip_runtime.h",), package=_DEVEL),
+        _Part(what="the CMake package hip", paths=("lib/cmake/hip/hip-config.cmake",), package=_DEVEL),
+    ),
+    Platform.WINDOWS: (
+        _Part(what="the compiler hipcc", paths=("bin/hipcc.exe", "bin/hipcc.bat"), package=_CORE),
+        _Part(what="the HIP header", paths=("include/hip/hip_runtime.h",), package=_DEVEL),
+        _Part(what="the CMake package hip", paths=("lib/cmake/hip/hip-config.cmake",), package=_DEVEL),
+    ),
+}
+
+_LLVM: Final = "lib/llvm"
+_BITCODE: Final = _Part(
+    what="the device bitcode",
+    paths=("lib/llvm/amdgcn/bitcode", "amdgcn/bitcode"),
+    package=_CORE,
+)
+"""Needed where the SDK has a device compiler of its own."""
+
+
+def describe_sdk(environment: EnvironmentRecord, *, requirement: str | None, runner: Runner, platform: Platform) -> Sdk:
+    """Ask the SDK in an environment for its folders, version and targets, and prove that a build finds what it needs.
+
+    Parameters
+    ----------
+    environment
+        The environment.
+    requirement
+        The name of the package that was asked for, such as ``rocm``; None for a project without ROCm.
+    runner
+        Starts the environment's interpreter.
+    platform
+        The operating system of this machine.
+
+    Raises
+    ------
+    HipwrightError
+        ``sdk-incomplete`` naming everything that is missing and the packages that bring it, or versions that disagree.
+    """
+    if requirement is None:
+        return Sdk(environment=environment)
+    version = next((package.version for package in environment.packages if package.name == requirement), None)
+    if version is None:
+        raise HipwrightError("sdk-incomplete", f"{environment.folder} has no package {requirement}")
+    asker = _Asker(environment=environment, runner=runner)
+    root = asker.folder("path", "--root")
+    missing = missing_parts(root, platform)
+    if missing:
+        raise HipwrightError("sdk-incomplete", f"the ROCm SDK in {root} lacks {'; '.join(missing)}", where=Where(file=root))
+    said = asker.ask("version")
+    if not _agree(said, version):
+        message = f"the package {requirement} is {version}, and its rocm_sdk says {said}: packages of two versions are mixed"
+        raise HipwrightError("sdk-incomplete", message, where=Where(file=root))
+    return Sdk(
+        environment=environment,
+        version=version,
+        root=str(root),
+        bin=str(asker.folder("path", "--bin")),
+        cmake=str(asker.folder("path", "--cmake")),
+        targets=tuple(target for target in _SEPARATORS.split(asker.ask("targets")) if target),
+    )
+
+
+def missing_parts(root: Path, platform: Platform) -> tuple[str, ...]:
+    """Return what a build needs and an SDK lacks, each with the package that brings it."""
+    parts = [*_PARTS[platform], *((_BITCODE,) if (root / _LLVM).is_dir() else ())]
+    return tuple(
+        f"{part.what} ({' or '.join(part.paths)}; {part.package} brings it)"
+        for part in parts
+        if not any((root / path).exists() for path in part.paths)
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Asker:
+    """Asks ``rocm_sdk`` in an environment; isolated, so that nothing of the current folder or the machine is imported."""
+
+    environment: EnvironmentRecord
+    runner: Runner
+
+    def ask(self, *question: str) -> str:
+        """Return the answer, one line.
+
+        Raises
+        ------
+        HipwrightError
+            ``sdk-incomplete`` when there is none.
+        """
+        # `-I` and not `-P`, which Python 3.10 does not know.
+        command = [self.environment.python, "-I", "-X", "utf8", "-m", "rocm_sdk", *question]
+        what = f"rocm_sdk {' '.join(question)}"
+        folder = Path(self.environment.folder)
+        done = self.runner.capture(command, cwd=folder, timeout=_SECONDS, code="sdk-incomplete", what=what)
+        lines = done.text.strip().splitlines()
+        if not lines:
+            raise HipwrightError("sdk-incomplete", f"{what} in {folder} says nothing")
+        return lines[-1].strip()
+
+    def folder(self, *question: str) -> Path:
+        """Return a folder that the SDK names.
+
+        Raises
+        ------
+        HipwrightError
+            ``sdk-incomplete`` when it is not there.
+        """
+        path = Path(self.ask(*question))
+        if not (path.is_absolute() and path.is_dir()):
+            raise HipwrightError("sdk-incomplete", f"rocm_sdk {' '.join(question)} names {path}, and there is no such folder")
+        return path
+
+
+def _agree(first: str, second: str) -> bool:
+    try:
+        return Version(first).public == Version(second).public
+    except InvalidVersion:
+        return first == second

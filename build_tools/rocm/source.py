@@ -1,0 +1,70 @@
+"""Where a project's ROCm packages come from: what the command names, else what the project brings, else the release type's index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from build_tools.config.channels import ChannelTable, load_channels
+from build_tools.environments.listing import PackageSource, parse_source
+from build_tools.errors import HipwrightError
+from build_tools.rocm.embedded import pack_embedded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from build_tools.config.project import Project
+
+__all__ = ["OPTION_PREFIX", "rocm_source"]
+
+OPTION_PREFIX: Final = "--rocm-"
+"""How the options begin that name a source of ROCm packages."""
+
+
+def rocm_source(
+    project: Project,
+    project_folder: Path,
+    *,
+    find_links: Sequence[str] = (),
+    index_url: str | None = None,
+    release_type: str | None = None,
+    cache: Path,
+    channels: ChannelTable | None = None,
+    say: Callable[[str], None] = lambda _line: None,
+) -> PackageSource:
+    """Return the one source of a project's ROCm packages.
+
+    Parameters
+    ----------
+    project
+        The project.
+    project_folder
+        Where its ``project.toml`` lies.
+    find_links, index_url
+        What the command names; either takes the place of everything else.
+    release_type
+        Decides the index when nothing else is named; a desk's own when None.
+    cache
+        hipwright's cache folder.
+    channels
+        The channel table; the bundled one when None.
+    say
+        Told when another run is waited for.
+
+    Raises
+    ------
+    HipwrightError
+        ``no-rocm-source`` when the release type has no index; ``bad-option-value`` for an unknown release type or an empty place;
+        what packing the project's own packages raises.
+    """
+    if find_links or index_url is not None:
+        return parse_source(find_links=find_links, index_url=index_url, folder=project_folder, option_prefix=OPTION_PREFIX)
+    if project.rocm.embedded is not None:
+        packed = pack_embedded(project_folder / project.rocm.embedded, cache=cache, say=say)
+        return PackageSource(find_links=(str(packed),), option_prefix=OPTION_PREFIX)
+    table = channels if channels is not None else load_channels()
+    kind = table.find_release_type(release_type or table.desk_release_type)
+    if kind.rocm_index_url is None:
+        message = f"{project.name} needs ROCm packages, and the release type {kind.name} has no index of its own"
+        raise HipwrightError("no-rocm-source", message, hint="name a source: --rocm-find-links DIR|URL or --rocm-index-url URL")
+    return PackageSource(index_url=kind.rocm_index_url, option_prefix=OPTION_PREFIX)

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from build_tools.config.owned import is_owned
+from build_tools.environments.constraints import without_owned
+from build_tools.environments.settings import BaseIndex, read_base_index
+from build_tools.errors import HipwrightError
+from tests.support.environments import runner_with
+
+
+@pytest.fixture(autouse=True)
+def no_system_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("PIP_"):
+            monkeypatch.delenv(name)
+
+
+def read(tmp_path: Path, configuration: str = "", **machine: str) -> BaseIndex:
+    """Ask pip, with a configuration of this test's own and none of the system's."""
+    file = tmp_path / "home" / ".config" / "pip" / "pip.conf"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(configuration)
+    nothing = tmp_path / "xdg"
+    nothing.mkdir(exist_ok=True)
+    return read_base_index({"XDG_CONFIG_DIRS": str(nothing), **machine}, runner_with("pip", tmp_path), cwd=tmp_path)
+
+
+def test_configuration_and_variables_are_read_in_pip_s_order(tmp_path: Path) -> None:
+    configuration = (
+        "[global]\nindex-url = https://global.example/simple\nfind-links = /from-file\n"
+        "extra-index-url =\n  https://one.example/simple\n  https://two.example/simple\nproxy = http://proxy.example:1\n"
+        "[install]\nindex-url = https://install.example/simple\n[wheel]\nindex-url = https://wheel.example/simple\n"
+    )
+    base = read(tmp_path, configuration, PIP_FIND_LINKS="/a https://b.example/x", PIP_DEFAULT_TIMEOUT="7")
+    assert base.index_url == "https://install.example/simple"
+    assert base.extra_index_urls == ("https://one.example/simple", "https://two.example/simple")
+    assert base.find_links == ("/a", "https://b.example/x")
+    assert base.proxy == "http://proxy.example:1"
+    assert base.timeout == 7
+    origins = {row.name: row.origin for row in base.rows()}
+    assert origins["find-links"] == "environment PIP_FIND_LINKS"
+    assert origins["index-url"] == "pip configuration, install.index-url"
+    assert origins["timeout"] == "environment PIP_DEFAULT_TIMEOUT"
+    assert base.network().proxies == {"http": "http://proxy.example:1", "https": "http://proxy.example:1"}
+
+
+def test_without_settings_pip_s_own_index_counts(tmp_path: Path) -> None:
+    base = read(tmp_path, PIP_FIND_LINKS="", PIP_CONFIG_FILE=os.devnull)
+    assert base.index_url is not None
+    assert base.index_url.startswith("https://")
+    assert {row.name: row.origin for row in base.rows()}["index-url"] == "pip's default"
+
+
+def test_relative_places_are_relative_to_where_the_command_was_typed(tmp_path: Path) -> None:
+    base = read(
+        tmp_path, PIP_FIND_LINKS="wheels ~/mine", HOME="/home/me", PIP_CONSTRAINT="c.txt", PIP_CERT="ca.pem", PIP_NO_INDEX="1"
+    )
+    assert base.find_links == (str(tmp_path / "wheels"), "/home/me/mine")
+    assert base.constraints == (str(tmp_path / "c.txt"),)
+    assert base.cert == tmp_path / "ca.pem"
+    assert base.no_index
+    assert base.index_url is None
+
+
+def test_a_relative_place_is_refused_where_nobody_knows_to_what(tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError, match="names wheels") as caught:
+        read_base_index({"PIP_FIND_LINKS": "wheels", "PIP_CONFIG_FILE": os.devnull}, runner_with("pip", tmp_path))
+    assert caught.value.code.name == "bad-data-file"
+
+
+def test_a_configuration_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        read(tmp_path, "[global\nx")
+    assert caught.value.code.name == "bad-data-file"
+    assert caught.value.excerpt is not None
+    assert "pip.conf" in caught.value.excerpt
+
+
+def test_passwords_do_not_show(tmp_path: Path) -> None:
+    base = read(
+        tmp_path,
+        PIP_INDEX_URL="https://me:hush-hush@e.example/simple",
+        PIP_EXTRA_INDEX_URL="https://t0ken-of-twenty-letters@f.example/simple",
+    )
+    assert not any(secret in row.value for row in base.rows() for secret in ("hush", "t0ken"))
+    assert base.secrets() >= {"me:hush-hush", "hush-hush", "t0ken-of-twenty-letters"}
+
+
+def test_machine_s_proxies_count_where_pip_has_none(tmp_path: Path) -> None:
+    base = read(tmp_path, HTTPS_PROXY="http://p.example:1", no_proxy="localhost")
+    assert base.network().proxies == {"https": "http://p.example:1"}
+    assert base.network().no_proxy == "localhost"
+
+
+def test_what_is_offered_decides_the_identity(tmp_path: Path) -> None:
+    constraint = tmp_path / "c.txt"
+    constraint.write_text("a==1\n")
+    base = BaseIndex(index_url="https://e/simple", constraints=(str(constraint),))
+    before = base.identity()
+    assert replace(base, timeout=1, cert=tmp_path, proxy="x").identity() == before
+    assert replace(base, find_links=("/x",)).identity() != before
+    assert replace(base, index_url="https://me:secret@e/simple").identity() == before
+    assert base.knowing(("https://me:secret@f/simple",)).identity() == before
+    constraint.write_text("a==2\n")
+    assert base.identity() != before
+
+
+def test_constraints_on_owned_names_do_not_apply(tmp_path: Path) -> None:
+    inner = tmp_path / "inner.txt"
+    inner.write_text("rocm_SDK.core==1 \\\n  --hash=sha256:00\nnumpy<3  # why\n-c outer.txt\n")
+    outer = tmp_path / "outer.txt"
+    outer.write_text(
+        "# these lie on the disk\ntorch<=2.14.1\ntorchmetrics==1.0\n\ntorch @ file:///x.whl\n-c inner.txt\n--no-binary x\n"
+        "pip==26 ; python_version > '3'\n"
+    )
+    places = (str(outer), "https://e.example/c.txt")
+    file, address = without_owned(places, owns=is_owned, folder=tmp_path)
+    assert address == "https://e.example/c.txt"
+    assert Path(file).read_text().splitlines() == [
+        "torchmetrics==1.0",
+        "numpy<3",
+        "--no-binary x",
+        "pip==26 ; python_version > '3'",
+    ]
+
+
+def test_a_constraint_file_that_is_gone_is_told(tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError, match=r"gone\.txt") as caught:
+        without_owned((str(tmp_path / "gone.txt"),), owns=is_owned, folder=tmp_path)
+    assert caught.value.code.name == "bad-data-file"
