@@ -1,0 +1,109 @@
+"""Rule ``member-names``: every member is one plain file below the place where it is installed, on Linux and on Windows.
+
+What Windows alone cannot have is judged where the tags say that the wheel is for Windows too.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+import stat
+from typing import TYPE_CHECKING, Final
+
+from build_tools.checks.rule import Problem, Rule, Subject
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from build_tools.wheels.archive import Member
+
+__all__ = ["RULE"]
+
+_DRIVE: Final = re.compile(r"[A-Za-z]:")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+_WINDOWS_CHARACTERS: Final = re.compile(r'[<>:"|?*]')
+_WINDOWS_DEVICES: Final = frozenset(
+    {"CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10))}
+)
+_PRIVILEGED: Final = stat.S_ISUID | stat.S_ISGID
+
+
+def _judge(subject: Subject) -> Iterator[Problem]:
+    members = subject.wheel.members
+    on_windows = subject.name is None or any(p == "any" or p.startswith("win") for p in subject.name.platform.split("."))
+    for member in members:
+        fault = _escape(member.name) or _kind(member) or (_windows_fault(member.name) if on_windows else None)
+        if fault is not None:
+            yield Problem(message=fault, member=member.name)
+    names = [member.name.rstrip("/") for member in members]
+    for name, count in collections.Counter(names).items():
+        if count > 1:
+            yield Problem(message=f"the name is there {count} times; each installer takes another one", member=name)
+    yield from _clashes(members, on_windows=on_windows)
+
+
+def _escape(name: str) -> str | None:
+    if _CONTROL.search(name):
+        return "the name has a control character"
+    if "\\" in name:
+        return "the name has a backslash, which is a separator on Windows alone"
+    if name.startswith("/") or _DRIVE.match(name):
+        return "the name is absolute"
+    parts = name.removesuffix("/").split("/")
+    if ".." in parts:
+        return "the name leads out of the folder that the wheel is installed in"
+    if "" in parts or "." in parts:
+        return "the name has an empty part or a part '.'"
+    return None
+
+
+def _windows_fault(name: str) -> str | None:
+    for part in name.rstrip("/").split("/"):
+        if _WINDOWS_CHARACTERS.search(part) or part[-1:] in {".", " "} or part.partition(".")[0].upper() in _WINDOWS_DEVICES:
+            return f"Windows cannot have a file or folder {part!r}"
+    return None
+
+
+def _kind(member: Member) -> str | None:
+    kind = stat.S_IFMT(member.mode)
+    if kind not in {0, stat.S_IFREG, stat.S_IFDIR}:
+        return "it is a link or a special file; installers write it as a file that holds the link's text"
+    if kind == stat.S_IFDIR and not member.is_folder:
+        return "its mode is a folder's, its name a file's"
+    if member.mode & _PRIVILEGED:
+        return "its mode sets the user or group id"
+    if member.is_folder and member.size:
+        return "a folder entry has content"
+    return None
+
+
+def _clashes(members: tuple[Member, ...], *, on_windows: bool) -> Iterator[Problem]:
+    """Find names that are different in the archive, and one file on a disk."""
+    files = {member.name for member in members if not member.is_folder}
+    folders = {member.name.rstrip("/") for member in members if member.is_folder}
+    folders |= {name[:at] for name in files for at in _slashes(name)}
+    for name in sorted(files & folders):
+        yield Problem(message="the name is a file's and a folder's too", member=name)
+    if not on_windows:
+        return
+    spellings: dict[str, set[str]] = collections.defaultdict(set)
+    for name in files | folders:
+        spellings[name.casefold()].add(name)
+    for same in spellings.values():
+        if len(same) > 1:
+            listed = ", ".join(sorted(same))
+            yield Problem(message=f"these names are one file on Windows: {listed}", member=min(same))
+
+
+def _slashes(name: str) -> Iterator[int]:
+    at = name.find("/")
+    while at >= 0:
+        yield at
+        at = name.find("/", at + 1)
+
+
+RULE: Final = Rule(
+    name="member-names",
+    summary="No member's name is there twice, leads out of the install folder, is a link, or is one file with another on Windows.",
+    judge=_judge,
+)

@@ -1,0 +1,1 @@
+"""Wheels as files: names, RECORD, metadata, what is inside, and packing one."""

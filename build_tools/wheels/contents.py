@@ -1,0 +1,212 @@
+"""What is in a wheel: one pass over its bytes, each read, inflated and hashed once."""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from build_tools.digest import of_file
+from build_tools.errors import HipwrightError, Where
+from build_tools.shown import shown
+from build_tools.wheels.archive import Directory, Fault, Member, read_directory, read_member
+from build_tools.wheels.record import STRONG_HASHES, RecordRow, encode_hash, parse_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from build_tools.types import Sha256
+
+__all__ = ["WheelContents", "read_contents", "read_dist_info"]
+
+_KEPT: Final = {
+    "METADATA": 8 << 20,
+    "WHEEL": 1 << 20,
+    "RECORD": 64 << 20,
+    "entry_points.txt": 4 << 20,
+    "top_level.txt": 4 << 20,
+}
+"""The metadata files that are read whole, each with the bytes that it may have: far above what any needs, far below what hurts."""
+
+_TEXT_LIMIT: Final = 8 << 20
+_MOST_THREADS: Final = 4
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WheelContents:
+    """Everything that the checks ask about a wheel's bytes.
+
+    ``hashes`` holds, for each member in the order of ``members``, its hash as ``RECORD`` spells one (``sha256=…``), by the algorithm
+    that ``RECORD`` names for it; it is empty for a member with a fault. ``dist_info`` lists the ``.dist-info`` folders at the top;
+    ``texts`` are the metadata files of the one that is there, by name, and empty when there is not exactly one. ``faults`` says what
+    is wrong with the archive.
+    """
+
+    path: Path
+    sha256: Sha256
+    size: int
+    members: tuple[Member, ...]
+    hashes: tuple[str, ...]
+    dist_info: tuple[str, ...]
+    texts: Mapping[str, bytes]
+    faults: tuple[Fault, ...]
+
+    @property
+    def filename(self) -> str:
+        """The wheel's file name."""
+        return self.path.name
+
+
+def read_contents(path: Path, *, jobs: int = 1) -> WheelContents:
+    """Read a wheel once, from its first byte to its last.
+
+    A file that is no archive at all is a fault too, with no members: the checks must speak of it, not fall over it.
+
+    Parameters
+    ----------
+    path
+        The wheel.
+    jobs
+        How many threads may inflate and hash; one member is always one thread's, and more than four are not started: the many small
+        members keep the interpreter's lock busy.
+
+    Raises
+    ------
+    HipwrightError
+        ``no-wheel`` when there is no such file.
+    """
+    if not path.is_file():
+        raise HipwrightError("no-wheel", f"there is no wheel {path}", where=Where(file=path))
+    try:
+        directory = read_directory(path)
+    except HipwrightError as error:
+        directory = Directory(members=(), faults=(Fault(message=error.message),))
+    dist_info = _dist_info_folders(directory.members)
+    texts, large = _texts(path, directory.members, dist_info)
+    algorithms = _algorithms(texts.get("RECORD"))
+    work = collections.deque(
+        # The longest first, or one thread is left with it at the end; the others as they lie in the file.
+        sorted(enumerate(directory.members), key=lambda item: (-(item[1].packed >> 23), item[1].offset))
+    )
+    hashes = [""] * len(directory.members)
+    faults: dict[int, tuple[str, ...]] = {}
+
+    def read_some() -> None:
+        with path.open("rb") as stream:
+            while True:
+                try:
+                    index, member = work.popleft()
+                except IndexError:
+                    return
+                algorithm = algorithms.get(member.name, "sha256")
+                digest = hashlib.new(algorithm)
+                if found := read_member(stream, member, digest.update):
+                    faults[index] = found
+                    continue
+                hashes[index] = f"{algorithm}={encode_hash(digest.digest())}"
+
+    try:
+        if jobs <= 1:
+            read_some()
+            sha256 = of_file(path)
+        else:
+            sha256 = _in_threads(read_some, jobs=min(jobs, _MOST_THREADS), path=path, stop=work.clear)
+    except OSError as error:
+        raise HipwrightError("bad-wheel", f"cannot read {path}: {error.strerror}", where=Where(file=path)) from error
+    member_faults = (
+        Fault(message=message, member=directory.members[index].name) for index in sorted(faults) for message in faults[index]
+    )
+    return WheelContents(
+        path=path,
+        sha256=sha256,
+        size=path.stat().st_size,
+        members=directory.members,
+        hashes=tuple(hashes),
+        dist_info=dist_info,
+        texts=texts,
+        faults=(*directory.faults, *large, *member_faults),
+    )
+
+
+def read_dist_info(path: Path, name: str) -> bytes:
+    """Return one file of a wheel's ``.dist-info`` folder, such as ``METADATA``, without reading the rest of the wheel.
+
+    Raises
+    ------
+    HipwrightError
+        ``no-wheel`` when there is no such file; ``bad-wheel`` when it is no archive, has no or several ``.dist-info`` folders, lacks
+        the file, or the file is damaged.
+    """
+    if not path.is_file():
+        raise HipwrightError("no-wheel", f"there is no wheel {path}", where=Where(file=path))
+    members = read_directory(path).members
+    folders = _dist_info_folders(members)
+    if len(folders) != 1:
+        message = f"{path.name} has {len(folders)} .dist-info folders, and one is right"
+        raise HipwrightError("bad-wheel", message, where=Where(file=path))
+    wanted = f"{folders[0]}/{name}"
+    found = [member for member in members if member.name == wanted]
+    if len(found) != 1:
+        message = f"{path.name} has {len(found)} members {shown(wanted)}, and one is right"
+        raise HipwrightError("bad-wheel", message, where=Where(file=path, member=shown(wanted)))
+    if (fault := _too_large(name, found[0])) is not None:
+        raise HipwrightError("bad-wheel", f"{path.name}: {shown(wanted)}: {fault}", where=Where(file=path, member=shown(wanted)))
+    data, faults = _read(path, found[0])
+    if faults:
+        message = f"{path.name} holds a {name} that cannot be read: {faults[0]}"
+        raise HipwrightError("bad-wheel", message, where=Where(file=path, member=shown(wanted)))
+    return data
+
+
+def _in_threads(read_some: Callable[[], None], *, jobs: int, path: Path, stop: Callable[[], None]) -> Sha256:
+    with ThreadPoolExecutor(jobs + 1) as threads:
+        try:
+            readers = [threads.submit(read_some) for _ in range(jobs)]
+            whole = threads.submit(of_file, path)
+            for reader in readers:
+                reader.result()
+            return whole.result()
+        except BaseException:
+            # After an interrupt each thread ends with the member that it is at.
+            stop()
+            raise
+
+
+def _dist_info_folders(members: tuple[Member, ...]) -> tuple[str, ...]:
+    tops = {member.name.partition("/")[0] for member in members if "/" in member.name}
+    return tuple(sorted(top for top in tops if top.endswith(".dist-info")))
+
+
+def _texts(path: Path, members: tuple[Member, ...], dist_info: tuple[str, ...]) -> tuple[dict[str, bytes], tuple[Fault, ...]]:
+    if len(dist_info) != 1:
+        return {}, ()
+    wanted = {f"{dist_info[0]}/{name}": name for name in _KEPT}
+    # Of two members with one name the last counts, as for zipfile and so for pip; that there are two is said elsewhere.
+    kept = [(wanted[member.name], member) for member in members if member.name in wanted]
+    large = {member.name: fault for name, member in kept if (fault := _too_large(name, member)) is not None}
+    texts = {name: _read(path, member)[0] for name, member in kept if member.name not in large}
+    return texts, tuple(Fault(message=fault, member=name) for name, fault in large.items())
+
+
+def _too_large(name: str, member: Member) -> str | None:
+    limit = _KEPT.get(name, _TEXT_LIMIT)
+    return f"it has {member.size} bytes; more than {limit} are not read" if member.size > limit else None
+
+
+def _read(path: Path, member: Member) -> tuple[bytes, tuple[str, ...]]:
+    data = bytearray()
+    with path.open("rb") as stream:
+        faults = read_member(stream, member, data.extend)
+    return bytes(data), faults
+
+
+def _algorithms(record: bytes | None) -> dict[str, str]:
+    """Return by which algorithm each member is to be hashed, where ``RECORD`` wants another than SHA-256."""
+    try:
+        rows: tuple[RecordRow, ...] = parse_record(record) if record is not None else ()
+    except HipwrightError:
+        rows = ()
+    return {row.path: row.algorithm for row in rows if row.algorithm in STRONG_HASHES}

@@ -1,0 +1,129 @@
+"""Pack an unpacked wheel: the same files give the same bytes, on every machine and at every time.
+
+``wheel pack`` does not do for this: it takes dates and modes from the disk, and its compressed bytes vary with the zlib at hand.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import stat
+import zipfile
+from typing import TYPE_CHECKING, Final
+
+from build_tools.errors import HipwrightError, Where
+from build_tools.wheels.metadata import parse_metadata, parse_wheel_fields
+from build_tools.wheels.name import escaped_name, wheel_filename
+from build_tools.wheels.record import UNRECORDED, RecordRow, encode_hash, render_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["pack_wheel"]
+
+_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
+"""The first date that a zip can state: the date of every member."""
+
+_UNIX: Final = 3
+_CHUNK: Final = 1 << 20
+_ANY_EXECUTE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
+
+
+def pack_wheel(folder: Path, *, target: Path, compress: bool = False) -> Path:
+    """Write the wheel whose unpacked files are in ``folder`` into the folder ``target``, and return its path.
+
+    The file name comes from ``METADATA`` and ``WHEEL``; ``RECORD`` is written anew. Members are sorted, with ``.dist-info`` last and
+    ``RECORD`` at the very end (PEP 427 advises it); they are executable when the file is. Byte code is left out. The wheel is there
+    whole or not at all.
+
+    Parameters
+    ----------
+    folder
+        The unpacked wheel: its files and one ``.dist-info`` folder with ``METADATA`` and ``WHEEL``.
+    target
+        The folder that the wheel goes to; made when missing.
+    compress
+        Whether members are deflated. Without it the bytes do not depend on the machine's zlib.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-wheel`` when the folder is no unpacked wheel, its metadata is malformed or disagrees with the ``.dist-info`` folder's
+        name, or a link or a special file is in it; ``bad-version``.
+    """
+    dist_info = _dist_info(folder)
+    metadata = parse_metadata(_needed(dist_info / "METADATA"))
+    fields = parse_wheel_fields(_needed(dist_info / "WHEEL"))
+    filename = wheel_filename(name=metadata.name, version=str(metadata.version), tags=fields.tags, build=fields.build)
+    expected = f"{escaped_name(metadata.name)}-{metadata.version}.dist-info"
+    if dist_info.name != expected:
+        message = f"{folder} has the folder {dist_info.name}, but METADATA says {metadata.name} {metadata.version}: {expected}"
+        raise HipwrightError("bad-wheel", message, where=Where(file=dist_info / "METADATA"))
+    files = sorted(_members(folder, dist_info), key=lambda item: (item[1].startswith(f"{dist_info.name}/"), item[1]))
+    target.mkdir(parents=True, exist_ok=True)
+    wheel = target / filename
+    partial = target / f"{filename}.partial-{secrets.token_hex(4)}"
+    try:
+        with zipfile.ZipFile(partial, "x", allowZip64=True) as archive:
+            rows = [_add(archive, path, name, compress=compress) for path, name in files]
+            record = f"{dist_info.name}/RECORD"
+            data = render_record([*rows, RecordRow(path=record)])
+            archive.writestr(_entry(record, len(data), executable=False, compress=compress), data)
+        partial.replace(wheel)
+    finally:
+        partial.unlink(missing_ok=True)
+    return wheel
+
+
+def _dist_info(folder: Path) -> Path:
+    found = sorted(folder.glob("*.dist-info")) if folder.is_dir() else []
+    if len(found) != 1:
+        names = ", ".join(path.name for path in found) or "none"
+        message = f"{folder} is no unpacked wheel: one .dist-info folder is needed, and there is {names}"
+        raise HipwrightError("bad-wheel", message, where=Where(file=folder))
+    return found[0]
+
+
+def _needed(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        message = f"{path.parent} has no {path.name} that can be read: {error.strerror}"
+        raise HipwrightError("bad-wheel", message, where=Where(file=path)) from None
+
+
+def _members(folder: Path, dist_info: Path) -> Iterator[tuple[Path, str]]:
+    """Give every file with its member name; ``RECORD`` and its signatures are left out, and so is byte code."""
+    left_out = {dist_info / name for name in ("RECORD", *UNRECORDED)}
+    for path in folder.rglob("*"):
+        kind = path.lstat().st_mode
+        if stat.S_ISDIR(kind) or path in left_out or path.parent.name == "__pycache__":
+            continue
+        if not stat.S_ISREG(kind):
+            message = f"{path} is a link or a special file, and a wheel cannot hold one"
+            raise HipwrightError("bad-wheel", message, where=Where(file=path))
+        yield path, path.relative_to(folder).as_posix()
+
+
+def _add(archive: zipfile.ZipFile, path: Path, name: str, *, compress: bool) -> RecordRow:
+    state = path.stat()
+    entry = _entry(name, state.st_size, executable=bool(state.st_mode & _ANY_EXECUTE), compress=compress)
+    digest = hashlib.sha256()
+    size = 0
+    with path.open("rb") as source, archive.open(entry, "w") as sink:
+        while chunk := source.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+            sink.write(chunk)
+    return RecordRow(path=name, algorithm="sha256", value=encode_hash(digest.digest()), size=size)
+
+
+def _entry(name: str, size: int, *, executable: bool, compress: bool) -> zipfile.ZipInfo:
+    entry = zipfile.ZipInfo(name, _EARLIEST)
+    entry.create_system = _UNIX
+    entry.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    entry.external_attr = (stat.S_IFREG | (0o755 if executable else 0o644)) << 16
+    # The size decides whether the header has room for one above 4 GiB.
+    entry.file_size = size
+    return entry
