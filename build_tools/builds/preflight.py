@@ -1,0 +1,111 @@
+"""What a build needs of the machine, found out in a second and not after an hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from build_tools.errors import HipwrightError
+from build_tools.files import temporary_folder
+from build_tools.types import Platform
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from build_tools.process import Runner
+
+__all__ = ["Compiler", "find_compiler", "prove_compiler"]
+
+_CANDIDATES: Final = {Platform.LINUX: ("c++", "g++", "clang++"), Platform.WINDOWS: ("cl", "clang-cl", "g++")}
+_PROGRAM: Final = "#include <cstdlib>\n#include <new>\nint main() { return new (std::nothrow) int(1) != nullptr ? EXIT_SUCCESS : EXIT_FAILURE; }\n"
+_HINTS: Final = {
+    Platform.LINUX: "install one: apt-get install g++, or dnf install gcc-c++",
+    Platform.WINDOWS: "install the Visual Studio Build Tools and run from their developer prompt",
+}
+_LIMIT_SECONDS: Final = 60.0
+_MICROSOFT: Final = frozenset({"cl", "clang-cl"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Compiler:
+    """A C++ compiler that works, and how it calls itself."""
+
+    path: Path
+    version: str
+
+
+def find_compiler(runner: Runner, *, platform: Platform, cxx: str | None, cwd: Path) -> Compiler | None:
+    """Return the compiler that a build would take and how it calls itself, without proof that it works; None when there is none.
+
+    Parameters
+    ----------
+    runner
+        Starts the compiler; its search path counts.
+    platform
+        The system, which decides what to look for.
+    cxx
+        The one candidate, when the build's environment names it.
+    cwd
+        A folder to run it in.
+    """
+    for name in (cxx,) if cxx else _CANDIDATES[platform]:
+        if Path(name).is_absolute() or runner.find(name) is not None:
+            return _introduce(name, runner, cwd, {})
+    return None
+
+
+def prove_compiler(
+    runner: Runner, *, platform: Platform, scratch: Path, environment: Mapping[str, str] | None = None
+) -> Compiler:
+    """Find a C++ compiler that compiles, links and makes a program that runs.
+
+    Parameters
+    ----------
+    runner
+        Starts the compilers; its search path counts unless ``environment`` has another.
+    platform
+        The system, which decides what to look for.
+    scratch
+        A folder for a moment's files.
+    environment
+        What the build's environment adds; its ``CXX`` is the one candidate when set.
+
+    Raises
+    ------
+    HipwrightError
+        ``no-compiler`` with what was tried and why each failed.
+    """
+    extra = dict(environment or {})
+    candidates = (extra["CXX"],) if extra.get("CXX") else _CANDIDATES[platform]
+    failures = []
+    with temporary_folder(scratch, "compiler") as folder:
+        (folder / "works.cpp").write_text(_PROGRAM, encoding="utf-8")
+        for name in candidates:
+            try:
+                return _try(name, runner, folder, extra)
+            except HipwrightError as error:
+                if error.code.name == "missing-tool":
+                    continue
+                failures.append((f"{name}: {error.message}", error.excerpt))
+    looked = ", ".join(candidates)
+    if not failures:
+        raise HipwrightError("no-compiler", f"there is no C++ compiler; looked for {looked}", hint=_HINTS[platform])
+    message = f"no C++ compiler works: {'; '.join(text for text, _ in failures)}"
+    raise HipwrightError("no-compiler", message, hint=_HINTS[platform], excerpt=failures[0][1])
+
+
+def _try(name: str, runner: Runner, folder: Path, environment: dict[str, str]) -> Compiler:
+    microsoft = Path(name).stem.lower() in _MICROSOFT
+    output = ["/nologo", "/EHsc", "/Fe:works.exe"] if microsoft else ["-o", "works.exe"]
+    runner.capture([name, *output, "works.cpp"], cwd=folder, env=environment, timeout=_LIMIT_SECONDS)
+    runner.capture([folder / "works.exe"], cwd=folder, env=environment, timeout=_LIMIT_SECONDS, what="the program it made")
+    return _introduce(name, runner, folder, environment)
+
+
+def _introduce(name: str, runner: Runner, folder: Path, environment: dict[str, str]) -> Compiler:
+    question = [] if Path(name).stem.lower() in _MICROSOFT else ["--version"]
+    told = runner.capture([name, *question], cwd=folder, env=environment, timeout=_LIMIT_SECONDS, check=False)
+    lines = (told.stdout or told.stderr).decode("utf-8", "replace").splitlines()
+    found = Path(name) if Path(name).is_absolute() else runner.find(name) or Path(name)
+    return Compiler(path=found, version=lines[0].strip() if lines else "")

@@ -1,0 +1,184 @@
+"""The environment of a build as pure functions of what is built, with what, and where.
+
+A build inherits only what the runner's base environment lets through; what these functions return comes on top of that, in this
+order: common to all builds, the project's constants, computed values, the project's hook.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Final
+
+from build_tools.errors import HipwrightError, Where
+from build_tools.types import Platform
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import PurePath
+
+    from build_tools.config.project import Project
+    from build_tools.receipts.values import Sdk
+    from build_tools.types import CommitId, GfxTarget
+
+__all__ = ["BuildFolders", "SdkParts", "common_variables", "computed_variables", "constants", "find_sdk_parts", "merge"]
+
+_APPENDED: Final = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildFolders:
+    """The folders of one build: its copy of the sources, a home and a folder for temporary files that are nobody else's."""
+
+    tree: Path
+    home: Path
+    temporary: Path
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SdkParts:
+    """Parts of a ROCm SDK that not every one has: the device code library, and the folder of its own compilers."""
+
+    device_library: str | None = None
+    clang: str | None = None
+
+
+def find_sdk_parts(sdk: Sdk) -> SdkParts:
+    """Look which optional parts an installed SDK has."""
+    if sdk.root is None:
+        return SdkParts()
+    root = Path(sdk.root)
+    device_library = root / "lib" / "llvm" / "amdgcn" / "bitcode"
+    clang = root / "lib" / "llvm" / "bin"
+    return SdkParts(
+        device_library=str(device_library) if device_library.is_dir() else None,
+        clang=str(clang) if clang.is_dir() else None,
+    )
+
+
+def common_variables(
+    sdk: Sdk, *, parts: SdkParts, folders: BuildFolders, platform: Platform, path: str, source_date: int, jobs: int | None
+) -> dict[str, str]:
+    """Return what every build gets, whatever the project.
+
+    Programs of the environment and of its SDK come before the machine's, so that a stray ROCm is never picked. Home and temporary
+    folder are the build's own, and git reads no configuration of the person's and does not look above the build's tree. The rest
+    makes two builds of the same input equal: the date (SOURCE_DATE_EPOCH of reproducible-builds.org), the hash seed, the time zone,
+    and the folder's name in compiled files (as dpkg-buildflags' ``fixfilepath`` does).
+
+    Parameters
+    ----------
+    sdk, parts
+        The environment that the build runs in, and what its SDK has.
+    folders
+        The build's own folders.
+    platform
+        The system that is built on.
+    path
+        The machine's search path.
+    source_date
+        The time of the upstream commit, in seconds since 1970.
+    jobs
+        How many programs may run at once; None leaves it to the project's build system.
+    """
+    windows = platform is Platform.WINDOWS
+    python = _pure(sdk.environment.python, platform)
+    programs = [str(python.parent), *([sdk.bin] if sdk.bin else []), *([path] if path else [])]
+    values = {
+        "PATH": (";" if windows else ":").join(programs),
+        "VIRTUAL_ENV": sdk.environment.folder,
+        "PYTHONUTF8": "1",
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONNOUSERSITE": "1",
+        "PYTHONHASHSEED": "0",
+        "SOURCE_DATE_EPOCH": str(source_date),
+        "GIT_CONFIG_GLOBAL": "NUL" if windows else "/dev/null",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CEILING_DIRECTORIES": str(folders.tree.parent),
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+    }
+    if windows:
+        values |= {"TEMP": str(folders.temporary), "TMP": str(folders.temporary)}
+    else:
+        prefix_map = f"-ffile-prefix-map={folders.tree}=."
+        values |= {"HOME": str(folders.home), "TMPDIR": str(folders.temporary), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+        values |= {"CFLAGS": prefix_map, "CXXFLAGS": prefix_map}
+    if jobs is not None:
+        values |= {"MAX_JOBS": str(jobs), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)}
+    return values | _sdk_variables(sdk, parts, windows=windows)
+
+
+def _sdk_variables(sdk: Sdk, parts: SdkParts, *, windows: bool) -> dict[str, str]:
+    values: dict[str, str] = {}
+    if sdk.root is not None:
+        values |= {"ROCM_HOME": sdk.root, "ROCM_PATH": sdk.root}
+    if sdk.cmake is not None:
+        values["CMAKE_PREFIX_PATH"] = sdk.cmake
+    if parts.device_library is not None:
+        values["HIP_DEVICE_LIB_PATH"] = parts.device_library
+    if windows and parts.clang is not None:
+        compiler = str(PureWindowsPath(parts.clang) / "clang-cl.exe")
+        values |= {"HIP_CLANG_PATH": parts.clang, "CC": compiler, "CXX": compiler}
+    return values
+
+
+def constants(project: Project, platform: Platform) -> dict[str, str]:
+    """Return the constants of ``project.toml`` for a platform; the platform's own win."""
+    own = project.build.windows if platform is Platform.WINDOWS else project.build.linux
+    return {**project.build.environment, **own}
+
+
+def computed_variables(
+    project: Project,
+    project_folder: Path,
+    *,
+    version: str,
+    targets: tuple[GfxTarget, ...],
+    rocm_home: str | None,
+    pins: tuple[str, ...],
+    commit: CommitId,
+    build_number: int = 1,
+) -> dict[str, str]:
+    """Return the computed values under the names that ``project.toml`` gives them.
+
+    Targets are joined with ``;`` and requirements with ``|``, as PyTorch reads them.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` when the project wants targets and there are none: an empty list never means all of them.
+        ``bad-data-file`` when it wants the ROCm folder and has no ROCm.
+    """
+    names = project.build.variables
+    if "targets" in names and not targets:
+        message = f"{project.name} is built for GPU targets, and neither an option nor the ROCm packages name any"
+        raise HipwrightError("bad-option-value", message, hint="name them: --gfx gfx942,gfx1201")
+    if "rocm-home" in names and rocm_home is None:
+        message = "build.variables names a variable for the ROCm folder, and the project is built without ROCm"
+        where = Where(file=project_folder / "project.toml", key="build.variables.rocm-home")
+        raise HipwrightError("bad-data-file", message, where=where)
+    values = {
+        "version": version,
+        "build-number": str(build_number),
+        "targets": ";".join(targets),
+        "rocm-home": rocm_home or "",
+        "install-requirements": "|".join(pins),
+        "source-commit": commit,
+    }
+    return {name: values[kind] for kind, name in names.items()}
+
+
+def merge(*layers: Mapping[str, str]) -> dict[str, str]:
+    """Return layers of variables as one; a later layer wins, but compiler and linker flags add up."""
+    whole: dict[str, str] = {}
+    for layer in layers:
+        for name, value in layer.items():
+            earlier = whole.get(name)
+            whole[name] = f"{earlier} {value}" if name in _APPENDED and earlier else value
+    return whole
+
+
+def _pure(path: str, platform: Platform) -> PurePath:
+    return PureWindowsPath(path) if platform is Platform.WINDOWS else PurePosixPath(path)

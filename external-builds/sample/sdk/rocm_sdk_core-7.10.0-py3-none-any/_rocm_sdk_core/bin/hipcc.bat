@@ -1,0 +1,1 @@
+@python -I -S "%~dp0hipcc.py" %*

@@ -1,0 +1,1 @@
+"""The programs of the ROCm core package as console scripts."""

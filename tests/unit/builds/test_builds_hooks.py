@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from build_tools.builds.hooks import load_hooks
+from build_tools.errors import HipwrightError
+from tests.support.builds import context
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def hooks_file(folder: Path, text: str) -> Path:
+    (folder / "hooks.py").write_text(text, encoding="utf-8")
+    return folder
+
+
+def refusal(folder: Path, text: str) -> HipwrightError:
+    with pytest.raises(HipwrightError) as caught:
+        load_hooks(hooks_file(folder, text))
+    assert caught.value.code.name == "bad-hooks"
+    assert caught.value.where is not None
+    assert caught.value.where.file == folder / "hooks.py"
+    return caught.value
+
+
+def test_a_project_without_hooks_has_some_that_do_nothing(tmp_path: Path) -> None:
+    hooks = load_hooks(tmp_path)
+    assert hooks.build_environment(context()) == {}
+    hooks.prepare_sources(tmp_path, context())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_hooks_are_called_with_what_they_may_know(tmp_path: Path) -> None:
+    text = """
+from pathlib import Path
+
+def _name(context):
+    return f"{context.project}-{context.rocm_version}"
+
+def build_environment(context):
+    return {"WHAT": _name(context), "WHEN": str(context.source_date)}
+
+def prepare_sources(tree, context):
+    (tree / "made.txt").write_text(context.version)
+"""
+    hooks = load_hooks(hooks_file(tmp_path, text))
+    assert hooks.build_environment(context()) == {"WHAT": "toy-7.10.0", "WHEN": "1700000000"}
+    hooks.prepare_sources(tmp_path, context())
+    assert (tmp_path / "made.txt").read_text() == "1.2.0+rocm7.10.0"
+
+
+def test_loading_leaves_no_trace(tmp_path: Path) -> None:
+    before = (set(sys.modules), list(sys.path))
+    load_hooks(hooks_file(tmp_path, "def build_environment(context):\n    return {}\n"))
+    assert (set(sys.modules), list(sys.path)) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["hooks.py"]
+
+
+def test_a_name_that_nobody_calls_is_an_error(tmp_path: Path) -> None:
+    error = refusal(tmp_path, "\n\ndef build_enviroment(context):\n    return {}\n")
+    assert "build_enviroment" in error.message
+    assert "build_environment" in str(error.hint)
+    assert error.where is not None
+    assert error.where.line == 3
+
+
+def test_names_that_a_hooks_file_imports_are_not_hooks(tmp_path: Path) -> None:
+    assert load_hooks(hooks_file(tmp_path, "from textwrap import dedent\n")).functions == {}
+
+
+def test_wrong_parameters_show_the_right_ones(tmp_path: Path) -> None:
+    error = refusal(tmp_path, "def prepare_sources(context):\n    pass\n")
+    assert error.message == "prepare_sources must be prepare_sources(tree: Path, context: BuildContext) -> None"
+
+
+def test_wrong_syntax_names_the_line(tmp_path: Path) -> None:
+    error = refusal(tmp_path, "a = 1\nb = = 2\n")
+    assert error.where is not None
+    assert error.where.line == 2
+
+
+def test_a_file_that_fails_names_the_line(tmp_path: Path) -> None:
+    error = refusal(tmp_path, "def _f():\n    return 1 / 0\n\nA = _f()\n")
+    assert "ZeroDivisionError" in error.message
+    assert error.where is not None
+    assert error.where.line == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A = 1\nraise SystemExit(0)\n",
+        "import sys\nsys.exit()\n",
+        "A = 1\nraise GeneratorExit\n",
+        "A = 1\nraise BaseException('x')\n",
+    ],
+)
+def test_a_file_that_would_end_the_process_is_an_error(tmp_path: Path, text: str) -> None:
+    error = refusal(tmp_path, text)
+    assert error.where is not None
+    assert error.where.line == 2
+
+
+@pytest.mark.parametrize("ending", ["raise SystemExit(0)", "import sys; sys.exit()", "raise GeneratorExit"])
+def test_a_hook_that_would_end_the_process_is_an_error(tmp_path: Path, ending: str) -> None:
+    text = f"def build_environment(context):\n    {ending}\n\ndef prepare_sources(tree, context):\n    {ending}\n"
+    hooks = load_hooks(hooks_file(tmp_path, text))
+    with pytest.raises(HipwrightError) as caught:
+        hooks.build_environment(context())
+    assert (caught.value.code.name, caught.value.where and caught.value.where.line) == ("bad-hooks", 2)
+    with pytest.raises(HipwrightError) as caught:
+        hooks.prepare_sources(tmp_path, context())
+    assert (caught.value.code.name, caught.value.where and caught.value.where.line) == ("bad-hooks", 5)
+
+
+def test_a_person_may_interrupt_a_hook(tmp_path: Path) -> None:
+    hooks = load_hooks(hooks_file(tmp_path, "def prepare_sources(tree, context):\n    raise KeyboardInterrupt\n"))
+    with pytest.raises(KeyboardInterrupt):
+        hooks.prepare_sources(tmp_path, context())
+    with pytest.raises(KeyboardInterrupt):
+        load_hooks(hooks_file(tmp_path, "raise KeyboardInterrupt\n"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "prepare_sources = 3",
+        "prepare_sources = None",
+        "class prepare_sources: pass",
+        "from textwrap import dedent as prepare_sources",
+        "import functools; prepare_sources = functools.partial(print)",
+        "async def prepare_sources(tree, context): pass",
+        "def prepare_sources(tree, context): yield",
+    ],
+)
+def test_what_has_a_hooks_name_and_is_no_plain_function_is_an_error(tmp_path: Path, text: str) -> None:
+    error = refusal(tmp_path, f"A = 1\n{text}\n")
+    assert error.message == "prepare_sources must be a plain function that hooks.py defines"
+    assert error.where is not None
+    assert (error.where.line, error.where.key) == (2, "prepare_sources")
+
+
+@pytest.mark.parametrize("value", ["None", "[]", "{'A': 1}", "{1: 'a'}"])
+def test_an_environment_that_is_none_is_an_error(tmp_path: Path, value: str) -> None:
+    hooks = load_hooks(hooks_file(tmp_path, f"def build_environment(context):\n    return {value}\n"))
+    with pytest.raises(HipwrightError) as caught:
+        hooks.build_environment(context())
+    assert caught.value.code.name == "bad-hooks"
+
+
+def test_a_hook_that_fails_names_its_line(tmp_path: Path) -> None:
+    hooks = load_hooks(hooks_file(tmp_path, "def prepare_sources(tree, context):\n    x = {}\n    x['gone']\n"))
+    with pytest.raises(HipwrightError) as caught:
+        hooks.prepare_sources(tmp_path, context())
+    assert caught.value.message == "prepare_sources failed: KeyError: 'gone'"
+    assert caught.value.where is not None
+    assert caught.value.where.line == 3
