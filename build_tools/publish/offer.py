@@ -1,0 +1,115 @@
+"""A file on its way into an index: what the index will say of it, and where its bytes are."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from build_tools import digest
+from build_tools.errors import HipwrightError
+from build_tools.index.layout import metadata_key
+from build_tools.index.sidecar import read_side_file
+from build_tools.receipts.snapshot import IndexedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from build_tools.receipts.values import WheelFile
+    from build_tools.stores.base import Store
+    from build_tools.stores.run_outputs import IndexFolder
+    from build_tools.types import ObjectKey, Sha256
+
+__all__ = ["Offer", "offer_indexed", "offer_wheel"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Offer:
+    """A file that is to be published.
+
+    ``metadata`` are the side file's bytes, None when the file has none. ``opened`` gives the file on this disk for the time of a
+    block, so that a file of another store is fetched only when it must be copied.
+    """
+
+    project: str
+    filename: str
+    version: str
+    sha256: Sha256
+    size: int
+    requires_python: str | None
+    metadata: bytes | None
+    opened: Callable[[], AbstractContextManager[Path]]
+
+    def indexed(self, key: ObjectKey, *, uploaded: str) -> IndexedFile:
+        """Return the row of the index for this file under a key, uploaded at a time (UTC, ISO 8601)."""
+        return IndexedFile(
+            project=self.project,
+            filename=self.filename,
+            key=key,
+            version=self.version,
+            sha256=self.sha256,
+            size=self.size,
+            uploaded=uploaded,
+            metadata_sha256=None if self.metadata is None else digest.of_bytes(self.metadata),
+            requires_python=self.requires_python,
+        )
+
+
+def offer_wheel(path: Path, wheel: WheelFile) -> Offer:
+    """Return the offer of a wheel on this disk; its bytes are compared with the record when they are copied.
+
+    Raises
+    ------
+    HipwrightError
+        ``output-changed`` when the file is gone or has another name or size than the record says, ``bad-wheel``.
+    """
+    if path.name != wheel.filename:
+        raise HipwrightError("output-changed", f"{path} is not the recorded wheel {wheel.filename}")
+    if not path.is_file():
+        raise HipwrightError("output-changed", f"the wheel {path} is gone", hint="build it again")
+    if path.stat().st_size != wheel.size:
+        message = f"{path} has {path.stat().st_size} bytes, and {wheel.size} are recorded"
+        raise HipwrightError("output-changed", message, hint="build it again")
+    side = read_side_file(path)
+    return Offer(
+        project=side.project,
+        filename=wheel.filename,
+        version=side.version,
+        sha256=wheel.sha256,
+        size=wheel.size,
+        requires_python=side.requires_python,
+        metadata=side.metadata,
+        opened=lambda: contextlib.nullcontext(path),
+    )
+
+
+def offer_indexed(file: IndexedFile, *, store: Store, place: IndexFolder) -> Offer:
+    """Return the offer of a file that another index holds.
+
+    Raises
+    ------
+    HipwrightError
+        ``nothing-published`` when its side file is gone, ``output-changed`` when that has other bytes than the index says.
+    """
+    key = place.key(file.key)
+    metadata = None
+    if file.metadata_sha256 is not None:
+        content = store.get(metadata_key(key))
+        if content is None:
+            raise HipwrightError("nothing-published", f"the side file {metadata_key(key)} is gone from {store.address}")
+        metadata = content.data
+        if digest.of_bytes(metadata) != file.metadata_sha256:
+            message = f"the side file {metadata_key(key)} in {store.address} has other bytes than its index says"
+            raise HipwrightError("output-changed", message)
+    return Offer(
+        project=file.project,
+        filename=file.filename,
+        version=file.version,
+        sha256=file.sha256,
+        size=file.size,
+        requires_python=file.requires_python,
+        metadata=metadata,
+        opened=lambda: store.as_file(key),
+    )

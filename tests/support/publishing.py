@@ -1,0 +1,216 @@
+"""Small wheels to publish, stores that misbehave, and a strict reader of what was published."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zipfile
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urljoin, urlsplit
+
+import msgspec
+from pypi_simple import IndexPage, ProjectPage
+
+from build_tools import digest
+from build_tools.receipts.record import from_json
+from build_tools.receipts.snapshot import Snapshot
+from build_tools.receipts.values import WheelFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from build_tools.stores.base import Content, Listed, ObjectInfo, Store
+    from build_tools.types import Sha256
+
+__all__ = ["Crash", "MeddledStore", "installable", "same_everywhere", "tree_of", "wheel_of", "write_wheel"]
+
+HERE = "http://index.invalid/"
+
+
+def write_wheel(
+    folder: Path,
+    name: str = "demo",
+    version: str = "1.0+rocm7.1",
+    *,
+    text: str = "",
+    headers: str = "Requires-Python: >=3.8\n",
+    build: str = "",
+) -> tuple[Path, WheelFile]:
+    """Write a pure wheel with one module that holds ``text``, and return it with its record."""
+    dist_info = f"{name}-{version}.dist-info"
+    members = {
+        f"{name}.py": f"VERSION = {version!r}\nTEXT = {text!r}\n",
+        f"{dist_info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{headers}",
+        f"{dist_info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    rows = [f"{member},{_record_hash(body)},{len(body.encode())}\n" for member, body in members.items()]
+    members[f"{dist_info}/RECORD"] = "".join([*rows, f"{dist_info}/RECORD,,\n"])
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}-{version}-{build}py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, body in members.items():
+            archive.writestr(zipfile.ZipInfo(member), body)
+    return path, wheel_of(path)
+
+
+def wheel_of(path: Path) -> WheelFile:
+    """Return the record of a wheel on the disk."""
+    distribution, version = path.name.split("-")[:2]
+    return WheelFile(
+        path=f"dist/{path.name}",
+        filename=path.name,
+        distribution=distribution,
+        version=version,
+        sha256=digest.of_file(path),
+        size=path.stat().st_size,
+    )
+
+
+class Crash(BaseException):
+    """The process dies here; nothing may handle it."""
+
+
+class MeddledStore:
+    """A store that calls a function before and after each write, and before it is asked; ``writes`` are the keys that were written."""
+
+    def __init__(
+        self,
+        inner: Store,
+        *,
+        before: Callable[[int, str], None] = lambda _number, _key: None,
+        after: Callable[[int, str], None] = lambda _number, _key: None,
+        asked: Callable[[str], None] = lambda _key: None,
+    ) -> None:
+        self.inner = inner
+        self.asked = asked
+        self.before = before
+        self.after = after
+        self.writes: list[str] = []
+
+    @property
+    def address(self) -> str:
+        return self.inner.address
+
+    def url(self, key: str = "") -> str:
+        return self.inner.url(key)
+
+    def list(self, prefix: str = "") -> Iterator[Listed]:
+        return self.inner.list(prefix)
+
+    def head(self, key: str) -> ObjectInfo | None:
+        self.asked(key)
+        return self.inner.head(key)
+
+    def get(self, key: str) -> Content | None:
+        return self.inner.get(key)
+
+    def as_file(self, key: str) -> AbstractContextManager[Path]:
+        return self.inner.as_file(key)
+
+    def put(
+        self,
+        key: str,
+        body: bytes | Path,
+        *,
+        content_type: str,
+        cache_seconds: int,
+        sha256: Sha256 | None = None,
+        if_absent: bool = False,
+        if_match: str | None = None,
+    ) -> ObjectInfo:
+        number = len(self.writes)
+        self.writes.append(key)
+        self.before(number, key)
+        info = self.inner.put(
+            key,
+            body,
+            content_type=content_type,
+            cache_seconds=cache_seconds,
+            sha256=sha256,
+            if_absent=if_absent,
+            if_match=if_match,
+        )
+        self.after(number, key)
+        return info
+
+    def delete(self, key: str) -> None:
+        self.inner.delete(key)
+
+
+def installable(store: Store, prefix: str) -> dict[str, str]:
+    """Follow every link of every HTML page as a strict installer would; return the files (name to sha256) that can be installed."""
+    found: dict[str, str] = {}
+    root = store.get(_under(prefix, "simple/index.html"))
+    if root is None:
+        return found
+    for project in IndexPage.from_html(root.data).projects:
+        page = store.get(_under(prefix, f"simple/{project}/index.html"))
+        assert page is not None, f"the root names {project}, which has no page"
+        found |= _follow(store, prefix, project, f"simple/{project}/index.html", page.data)
+    flat = store.get(_under(prefix, "index.html"))
+    assert flat is not None
+    _follow(store, prefix, "", "index.html", flat.data)
+    return found
+
+
+def same_everywhere(store: Store, prefix: str) -> Snapshot:
+    """Prove that HTML, JSON, the flat page and the stored history say what the snapshot says, and return it."""
+    current = store.get(_under(prefix, "snapshot.json"))
+    assert current is not None
+    snapshot = from_json(current.data, Snapshot, name="snapshot.json")
+    history = store.get(_under(prefix, f"snapshots/{digest.of_bytes(current.data)}.json"))
+    assert history is not None
+    assert history.data == current.data
+    expected = {file.filename: file.sha256 for file in snapshot.files}
+    assert installable(store, prefix) == expected
+    listed: dict[str, str] = {}
+    root = store.get(_under(prefix, "simple-json/index.json"))
+    assert root is not None
+    for project in IndexPage.from_json_data(msgspec.json.decode(root.data)).projects:
+        page = store.get(_under(prefix, f"simple-json/{project}/index.json"))
+        assert page is not None
+        parsed = ProjectPage.from_json_data(msgspec.json.decode(page.data), base_url=f"{HERE}simple-json/{project}/index.json")
+        for package in parsed.packages:
+            assert package.digests is not None
+            listed[package.filename] = package.digests["sha256"]
+    assert listed == expected
+    return snapshot
+
+
+def tree_of(folder: Path) -> dict[str, tuple[int, int]]:
+    """Return size and time of every file below a folder."""
+    return {
+        path.relative_to(folder).as_posix(): (path.stat().st_size, path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def _follow(store: Store, prefix: str, project: str, key: str, data: bytes) -> dict[str, str]:
+    """Check that every link of a page leads to the bytes and the side file that the page promises."""
+    found = {}
+    for package in ProjectPage.from_html(project, data, base_url=urljoin(HERE, key)).packages:
+        assert package.digests is not None
+        parts = urlsplit(package.url)
+        assert "+" not in parts.path, "some servers read it as a space"
+        target = unquote(parts.path).lstrip("/")
+        assert target.rpartition("/")[2] == package.filename
+        file = store.get(_under(prefix, target))
+        assert file is not None, f"{key} names {target}, which is not there"
+        assert digest.of_bytes(file.data) == package.digests["sha256"], f"{key} has a wrong hash for {target}"
+        assert package.metadata_digests is not None
+        side = store.get(_under(prefix, f"{target}.metadata"))
+        assert side is not None, f"{key} promises a side file of {target}"
+        assert digest.of_bytes(side.data) == package.metadata_digests["sha256"]
+        found[package.filename] = package.digests["sha256"]
+    return found
+
+
+def _under(prefix: str, key: str) -> str:
+    return f"{prefix}/{key}" if prefix else key
+
+
+def _record_hash(text: str) -> str:
+    return "sha256=" + base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()

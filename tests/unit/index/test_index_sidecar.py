@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from build_tools.errors import HipwrightError
+from build_tools.index.sidecar import read_side_file
+from tests.support.publishing import write_wheel
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_side_file_is_the_wheels_metadata_byte_for_byte(tmp_path: Path) -> None:
+    headers = "Requires-Python: >=3.10,<4\nRequires-Dist: rocm[libraries]==7.1\n\nText with ünïcode and trailing spaces  \n"
+    path, _ = write_wheel(tmp_path, "Demo_Kit", "1.0+rocm7.1", headers=headers)
+    side = read_side_file(path)
+    assert side.metadata == f"Metadata-Version: 2.1\nName: Demo_Kit\nVersion: 1.0+rocm7.1\n{headers}".encode()
+    assert (side.project, side.version) == ("demo-kit", "1.0+rocm7.1")
+    assert side.requires_python is not None
+    assert set(side.requires_python.split(",")) == {">=3.10", "<4"}
+
+
+def test_a_wheel_that_says_nothing_of_python(tmp_path: Path) -> None:
+    path, _ = write_wheel(tmp_path, headers="")
+    assert read_side_file(path).requires_python is None
+
+
+@pytest.mark.parametrize(
+    "rename",
+    [
+        "demo-1.1+rocm7.1-py3-none-any.whl",
+        "other-1.0+rocm7.1-py3-none-any.whl",
+        "demo.whl",
+        "demo-1.0%2Brocm7.1-py3-none-any.whl",
+    ],
+)
+def test_a_name_that_the_metadata_does_not_bear_out_is_refused(tmp_path: Path, rename: str) -> None:
+    path, _ = write_wheel(tmp_path)
+    renamed = path.rename(tmp_path / rename)
+    with pytest.raises(HipwrightError) as caught:
+        read_side_file(renamed)
+    assert caught.value.code.name == "bad-wheel"
+
+
+def test_a_file_that_is_no_wheel_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "demo-1.0-py3-none-any.whl"
+    path.write_bytes(b"no zip")
+    with pytest.raises(HipwrightError) as caught:
+        read_side_file(path)
+    assert caught.value.code.name == "bad-wheel"
+    assert path.name in caught.value.message

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+import pytest
+
+from build_tools import digest
+from build_tools.config.channels import Channel, load_channels
+from build_tools.publish.gate import refusals
+from build_tools.receipts.check import JudgedWheel
+from build_tools.receipts.snapshot import IndexedFile
+from build_tools.receipts.verdict import CPU_ONLY, TestCounts, Verdict
+from build_tools.types import GfxTarget
+
+CHANNELS = load_channels()
+RELEASE = CHANNELS.find_channel("release")
+REHEARSAL = CHANNELS.find_channel("rehearsal")
+STRICT = msgspec.structs.replace(RELEASE, required_targets=(GfxTarget("gfx942"), GfxTarget("gfx1201")))
+
+
+def indexed(version: str = "1.0+rocm7.1", bytes_: bytes = b"tested", *, yanked: str | None = None) -> IndexedFile:
+    name = f"demo-{version}-py3-none-any.whl"
+    return IndexedFile(
+        project="demo",
+        filename=name,
+        key=f"dist/{name}",
+        version=version,
+        sha256=digest.of_bytes(bytes_),
+        size=6,
+        uploaded="2026-01-02T03:04:05Z",
+        yanked=yanked,
+    )
+
+
+def verdict(
+    *files: IndexedFile,
+    target: str = "gfx942",
+    outcome: Literal["passed", "failed"] = "passed",
+    counts: TestCounts | None = None,
+    local: bool = False,
+) -> Verdict:
+    return Verdict(
+        project="demo",
+        wheels=tuple(JudgedWheel(filename=file.filename, sha256=file.sha256) for file in files),
+        target=target,
+        outcome=outcome,
+        counts=counts or TestCounts(passed=3),
+        report_sha256=digest.of_bytes(b"report"),
+        python_version="3.12.1",
+        platform="linux",
+        local=digest.of_bytes(b"edits") if local else None,
+    )
+
+
+FILE = indexed()
+OTHER_BYTES = indexed(bytes_=b"built again")
+CPU = verdict(FILE, target=CPU_ONLY)
+GPU = verdict(FILE)
+
+
+@pytest.mark.parametrize(
+    ("channel", "verdicts", "said"),
+    [
+        (REHEARSAL, [CPU], None),
+        (REHEARSAL, [GPU], None),
+        (RELEASE, [GPU], None),
+        (RELEASE, [CPU, GPU], None),
+        (RELEASE, [CPU], "without a GPU only, which the channel release does not accept"),
+        (RELEASE, [CPU, verdict(OTHER_BYTES)], "without a GPU only"),
+        (REHEARSAL, [], "no verdict on its bytes"),
+        (REHEARSAL, [verdict(OTHER_BYTES)], "the verdict at hand is on other bytes of that name"),
+        (REHEARSAL, [verdict(indexed("2.0", b"another"))], "no verdict on its bytes"),
+        (REHEARSAL, [verdict(FILE, outcome="failed")], "failed its tests on gfx942"),
+        (REHEARSAL, [GPU, verdict(FILE, target="gfx1201", outcome="failed")], "failed its tests on gfx1201"),
+        (REHEARSAL, [GPU, verdict(FILE, counts=TestCounts(passed=3, failed=1))], "failed its tests on gfx942"),
+        (REHEARSAL, [verdict(FILE, counts=TestCounts(passed=3, errors=1))], "failed its tests on gfx942"),
+        (REHEARSAL, [verdict(FILE, counts=TestCounts(passed=0, skipped=9))], "no test passed"),
+        (REHEARSAL, [verdict(FILE, local=True)], "built from sources with local changes"),
+        (STRICT, [GPU], "was not tested on gfx1201, which the channel release requires"),
+        (STRICT, [CPU], "was not tested on gfx942, gfx1201"),
+        (STRICT, [GPU, verdict(FILE, target="gfx1201")], None),
+    ],
+)
+def test_what_a_channel_demands(channel: Channel, verdicts: list[Verdict], said: str | None) -> None:
+    reasons = refusals([FILE], verdicts, channel=channel)
+    if said is None:
+        assert reasons == ()
+    else:
+        assert any(said in reason and FILE.filename in reason for reason in reasons), reasons
+
+
+def test_every_file_needs_a_verdict_of_its_own() -> None:
+    two = [FILE, indexed("2.0", b"another")]
+    assert refusals(two, [GPU], channel=RELEASE) == (
+        f"demo-2.0-py3-none-any.whl has no verdict on its bytes ({two[1].sha256[:12]})",
+    )
+    assert refusals(two, [verdict(*two)], channel=RELEASE) == ()
+
+
+def test_nothing_is_refused() -> None:
+    assert refusals([], [GPU], channel=REHEARSAL) == ("there is no file to promote",)
+
+
+@pytest.mark.parametrize("version", ["1.0+rocm7.1.local0a1b2c3d", "1.0+local0a1b2c3d", "1.0+local0a1b2c3d.rocm7.1"])
+def test_a_version_that_tells_of_local_changes_enters_no_channel(version: str) -> None:
+    file = indexed(version)
+    assert refusals([file], [verdict(file)], channel=REHEARSAL) == (f"{file.filename} was built from sources with local changes",)
+
+
+@pytest.mark.parametrize("version", ["1.0+localized", "1.0+rocm7.1.locale1", "1.0"])
+def test_a_version_that_only_looks_like_it_is_taken(version: str) -> None:
+    file = indexed(version)
+    assert refusals([file], [verdict(file)], channel=REHEARSAL) == ()
+
+
+def test_a_yanked_file_enters_no_channel() -> None:
+    file = indexed(yanked="")
+    assert refusals([file], [verdict(file)], channel=REHEARSAL) == (f"{file.filename} is yanked",)

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from build_tools.errors import HipwrightError
+from build_tools.stores.open import open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_folder_may_be_named_in_every_way_and_is_made_for_writing(tmp_path: Path) -> None:
+    wanted = tmp_path / "a store"
+    for address in (str(wanted), "a store", wanted.as_uri(), f"file://localhost{wanted.as_uri().removeprefix('file://')}"):
+        assert open_store(address, base=tmp_path, writing=True).address == str(wanted)
+    assert wanted.is_dir()
+    assert not list(wanted.iterdir())
+
+
+def test_a_store_to_read_from_must_be_there(tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        open_store("absent", base=tmp_path, writing=False)
+    assert caught.value.code.name == "store-unusable"
+    assert not (tmp_path / "absent").exists()
+
+
+@pytest.mark.parametrize("writing", [True, False])
+def test_a_store_that_is_a_file_is_refused(tmp_path: Path, *, writing: bool) -> None:
+    (tmp_path / "store").write_text("not a folder")
+    with pytest.raises(HipwrightError) as caught:
+        open_store("store", base=tmp_path, writing=writing)
+    assert caught.value.code.name == "store-unusable"
+    assert f"{tmp_path / 'store'} is a file" in caught.value.message
+
+
+def test_a_store_below_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(HipwrightError) as caught:
+        open_store("file/store", base=tmp_path, writing=True)
+    assert caught.value.code.name == "store-unusable"
+    assert "--store" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "",
+        " ",
+        "s3://bucket/prefix",
+        "s3:x",
+        "S3:bucket/x",
+        "http://127.0.0.1/x",
+        "http:x",
+        "file://elsewhere/x",
+        "file:///x?y",
+        "file:x",
+        "ftp://x",
+        "c:x",
+    ],
+)
+def test_an_address_that_is_no_folders_is_refused(tmp_path: Path, address: str) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        open_store(address, base=tmp_path, writing=True)
+    assert caught.value.code.name == "store-unusable"
+    assert address.strip() in caught.value.message
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such name")
+def test_a_folder_with_a_colon_in_its_name_can_be_meant(tmp_path: Path) -> None:
+    assert open_store("./s3:x", base=tmp_path).address == str(tmp_path / "s3:x")
+
+
+def test_a_password_in_an_address_is_not_told(tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        open_store("s3://me:secret@bucket/x", base=tmp_path)
+    assert "secret" not in f"{caught.value.message}{caught.value.hint}"
