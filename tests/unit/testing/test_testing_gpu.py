@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from build_tools.testing.gpu import gfx_name, verdict_target, visible_targets
+from build_tools.types import GfxTarget, Platform
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize(
+    ("version", "name"),
+    [(90402, "gfx942"), (90010, "gfx90a"), (90500, "gfx950"), (110000, "gfx1100"), (120001, "gfx1201"), (100306, "gfx1036")],
+    ids=str,
+)
+def test_names_of_architectures(version: int, name: str) -> None:
+    assert gfx_name(version) == name
+
+
+def machine(folder: Path, versions: list[int]) -> tuple[Path, Path]:
+    device = folder / "kfd"
+    device.touch()
+    for number, version in enumerate(versions):
+        node = folder / "nodes" / str(number)
+        node.mkdir(parents=True)
+        (node / "properties").write_text(f"cpu_cores_count 8\ngfx_target_version {version}\nvendor_id 4098\n", encoding="ascii")
+    return device, folder / "nodes"
+
+
+def test_lists_devices_in_the_drivers_order_without_the_cpu(tmp_path: Path) -> None:
+    device, nodes = machine(tmp_path, [0, 90402, *[110000] * 9, 120001])
+    found = visible_targets(Platform.LINUX, device=device, nodes=nodes)
+    assert found == ("gfx942", *["gfx1100"] * 9, "gfx1201")
+
+
+def test_no_device_file_means_no_gpu(tmp_path: Path) -> None:
+    device, nodes = machine(tmp_path, [90402])
+    device.unlink()
+    assert visible_targets(Platform.LINUX, device=device, nodes=nodes) == ()
+
+
+def test_nothing_is_claimed_on_windows(tmp_path: Path) -> None:
+    device, nodes = machine(tmp_path, [90402])
+    assert visible_targets(Platform.WINDOWS, device=device, nodes=nodes) == ()
+
+
+@pytest.mark.parametrize(
+    ("claimed", "visible", "target"),
+    [
+        ([], ["gfx942"], "cpu-only"),
+        (["gfx942"], [], "cpu-only"),
+        (["gfx1201"], ["gfx942"], "cpu-only"),
+        (["gfx942", "gfx942"], ["gfx942", "gfx1201"], "gfx942"),
+    ],
+    ids=["tests-claim-nothing", "no-such-device", "another-device", "ran-there"],
+)
+def test_a_verdict_speaks_of_a_gpu_only_when_tests_ran_on_it(claimed: list[str], visible: list[str], target: str) -> None:
+    assert verdict_target(claimed, [GfxTarget(name) for name in visible]) == target
