@@ -1,0 +1,90 @@
+"""What each command does, once its options are read and its workplace is made; what a body needs is imported when it runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from build_tools.config.project import load_project
+from build_tools.errors import HipwrightError
+from build_tools.types import ProjectName
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from build_tools.options.commands import Command
+    from build_tools.workplace import Workplace
+
+__all__ = ["BODIES", "DEFAULT_PROJECT"]
+
+DEFAULT_PROJECT: Final = "sample"
+"""The project of a command that names none: the bundled one, which needs nothing from outside."""
+
+_FINDING_COLUMNS: Final = ("severity", "rule", "wheel", "member", "what")
+
+
+def _pipeline(command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.run import run_pipeline  # noqa: PLC0415 - listing sessions must not pay for the stages
+
+    names = (project,) if project else workplace.settings.projects or (DEFAULT_PROJECT,)
+    projects = [load_project(workplace.external_builds, ProjectName(name)) for name in names]
+    return run_pipeline(projects, until=command.until, workplace=workplace)
+
+
+def _inputs(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.inputs.catalogue import Tier  # noqa: PLC0415
+    from build_tools.inputs.fetch import fetch_inputs  # noqa: PLC0415
+
+    places = fetch_inputs(
+        Tier(workplace.settings.tier),
+        cache=workplace.cache,
+        runner=workplace.runner,
+        machine=workplace.machine,
+        say=workplace.console.say,
+        wait=workplace.settings.wait,
+    )
+    workplace.console.table("Real inputs", ("input", "where"), [(name, str(path)) for name, path in places.items()])
+    return {name: str(path) for name, path in places.items()}
+
+
+def _check_wheels(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.checks.run import check_wheels, find_wheels, raise_for  # noqa: PLC0415
+    from build_tools.receipts.record import plain  # noqa: PLC0415
+
+    console = workplace.console
+    wheels = find_wheels(workplace.settings.paths)
+    report = check_wheels(wheels, expectations=None, say=console.say, jobs=workplace.jobs)
+    rows = [(found.severity, found.rule, found.wheel, found.member or "", found.message) for found in report.findings]
+    title = f"{len(wheels)} wheel{'' if len(wheels) == 1 else 's'} judged by {len(report.rules)} rules"
+    if rows:
+        console.table(title, _FINDING_COLUMNS, rows)
+    else:
+        console.say(f"{title}: nothing found")
+    document = {"report": plain(report)}
+    try:
+        raise_for(report)
+    except HipwrightError as error:
+        error.document = document
+        raise
+    return document
+
+
+def _show_config(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.settings_table import settings_table  # noqa: PLC0415
+
+    return settings_table(workplace)
+
+
+BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
+    "pipeline": _pipeline,
+    "lock": _pipeline,
+    "promote": _pipeline,
+    "checkout": _pipeline,
+    "build": _pipeline,
+    "check": _pipeline,
+    "upload": _pipeline,
+    "test": _pipeline,
+    "check_wheels": _check_wheels,
+    "inputs": _inputs,
+    "show-config": _show_config,
+}
+"""By command name: takes the command, the project that it speaks of, and the workplace; returns the result as plain data."""

@@ -1,0 +1,382 @@
+"""The edge: parse what was typed, run the command, say how it ended. noxfile and tasks call this and nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from build_tools.bodies import BODIES
+from build_tools.config.project import project_names, session_name
+from build_tools.console.select import console_for
+from build_tools.errors import HipwrightError, Kind
+from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
+from build_tools.options.fronts import nox_words
+from build_tools.options.resolve import close_to, command_parser, resolve
+from build_tools.process import Runner, base_environment, mask, printable
+from build_tools.shown import shown
+from build_tools.types import Platform, ProjectName
+from build_tools.urls import secrets_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from build_tools.options.model import Settings
+    from build_tools.options.resolve import Resolved
+    from build_tools.workplace import Workplace
+
+__all__ = [
+    "NOX_COMMANDS",
+    "Call",
+    "Command",
+    "Ending",
+    "ProjectName",
+    "execute",
+    "project_sessions",
+    "refuse_bad_arguments",
+    "refuse_unknown_sessions",
+    "refuse_unknown_tasks",
+]
+
+NOX_COMMANDS: Final = tuple(command for command in COMMANDS.values() if command.front == "nox")
+"""The commands that are sessions and exist once."""
+
+_INTERRUPTED: Final = 130
+_UNHEARD: Final = 141
+_LEAST_SECRET: Final = 6
+"""Shorter values are no secrets, and masking them would blot words out everywhere."""
+
+_ENDING_SIGNALS: Final = ("SIGTERM", "SIGHUP", "SIGBREAK")
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call:
+    """A command as it was called: its name, the project it speaks of, what was typed, where, and the machine's environment."""
+
+    command: Command
+    clone: Path
+    typed_in: Path
+    machine: Mapping[str, str]
+    arguments: Sequence[str] = ()
+    project: ProjectName | None = None
+
+    @property
+    def session(self) -> str:
+        """The session or task that this is."""
+        return f"{self.command.name}_{session_name(self.project)}" if self.project else self.command.name
+
+    @property
+    def prog(self) -> str:
+        """How a person calls it, up to the options."""
+        words = nox_words(Path(sys.executable), clone=self.clone, typed_in=self.typed_in)
+        if self.command.front == "nox":
+            return f"{printable(words)} -s {self.session} --"
+        return f"{printable(words)} invoke {self.session}" if words != ("nox",) else f"invoke {self.session}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """How a command ended: the exit status of its kind, and the words for a front that shows one line."""
+
+    status: int
+    words: str = ""
+
+
+def project_sessions(clone: Path) -> list[tuple[str, Command, ProjectName]]:
+    """Return the sessions that every project has: name, command, project."""
+    return [
+        (f"{command.name}_{session_name(name)}", command, name)
+        for name in project_names(clone / "external-builds")
+        for command in PROJECT_COMMANDS.values()
+    ]
+
+
+def refuse_unknown_sessions(arguments: Sequence[str], known: Sequence[str]) -> str | None:
+    """Return a sentence about the first session in nox's own arguments that does not exist, with names near it; None when all do.
+
+    nox names an unknown session but not its neighbours, so the noxfile asks here before nox does.
+    """
+    names: list[str] = []
+    taking = False
+    for word in arguments:
+        if word == "--":
+            break
+        if word in {"-s", "--session", "--sessions", "-e"}:
+            taking = True
+        elif word.startswith(("--session=", "--sessions=")):
+            names.append(word.split("=", 1)[1])
+        elif word.startswith("-"):
+            taking = False
+        elif taking:
+            names.append(word)
+    for name in names:
+        bare = name.split("(")[0]
+        if bare not in known and not any(bare.startswith(f"{session}-") for session in known):
+            return _unknown("session", name, close_to(bare, known, "sessions") or "nox -l lists them")
+    return None
+
+
+def refuse_unknown_tasks(arguments: Sequence[str], known: Sequence[str]) -> str | None:
+    """Return a sentence about a task in invoke's own arguments that does not exist, with names near it; None when all is well."""
+    first = next((word for word in arguments if not word.startswith("-")), None)
+    options = any(word.startswith("-") for word in arguments[: list(arguments).index(first)]) if first else False
+    if first is None or first in known or options:
+        # After an option of invoke's own the first word may be its value: invoke judges that itself.
+        return None
+    return _unknown("task", first, close_to(first, known, "tasks") or "invoke --list lists them")
+
+
+def _unknown(what: str, name: str, hint: str) -> str:
+    from build_tools.console.render import failure_text  # noqa: PLC0415 - only a wrong name pays for it
+
+    return failure_text(HipwrightError("unknown-session", f"there is no {what} {name!r}", hint=hint))
+
+
+def refuse_bad_arguments(call: Call) -> None:
+    """End the process with our own words and the kind's status when a task's arguments are wrong; return when they are right."""
+
+    def parse(edge: _Edge) -> None:
+        edge.resolve()
+
+    ending = _ending(_Edge(call=call), parse)
+    if ending.status:
+        sys.exit(ending.status)
+
+
+def execute(call: Call) -> Ending:
+    """Run a command from its call to its ending; every failure is shown as people read it, never as a traceback."""
+
+    def run(edge: _Edge) -> dict[str, Any] | None:
+        if {"-h", "--help"} & set(call.arguments):
+            projects = project_names(call.clone / "external-builds")
+            command = replace(call.command, summary=call.command.summary.format(project=call.project))
+            sys.stdout.write(command_parser(command, projects, call.prog).format_help())
+            return None
+        resolved = edge.resolve()
+        with _ended_by_signals():
+            return BODIES[call.command.name](call.command, call.project, _workplace(call, resolved, edge))
+
+    return _ending(_Edge(call=call), run)
+
+
+class _Edge:
+    """How a call speaks: as text or JSON, and without secrets, of which more are known once its options are."""
+
+    def __init__(self, *, call: Call) -> None:
+        self.call = call
+        self.json = "--json" in call.arguments
+        self.traceback = False
+        self.secrets = _secrets(call.machine, call.arguments)
+        self.console = console_for(call.machine, json=self.json, mask=self._fit_to_show)
+
+    def _fit_to_show(self, text: str) -> str:
+        return shown(self.mask(text), lines=True)
+
+    def mask(self, text: str) -> str:
+        """Return a text without secrets."""
+        return mask(text, self.secrets)
+
+    def resolve(self) -> Resolved:
+        """Return the call's options, and speak from now on as they say."""
+        call = self.call
+        resolved = resolve(
+            call.command,
+            call.arguments,
+            environment=call.machine,
+            typed_in=call.typed_in,
+            clone=call.clone,
+            projects=project_names(call.clone / "external-builds"),
+            prog=call.prog,
+        )
+        self.secrets |= _secrets({}, _texts(resolved.settings))
+        self.json, self.traceback = resolved.settings.json, resolved.settings.traceback
+        self.console = console_for(call.machine, json=self.json, mask=self._fit_to_show)
+        return resolved
+
+    def print_json(self, *, ok: bool, document: Mapping[str, Any]) -> None:
+        """Print the document of the command to stdout."""
+        whole = self._masked({**document, "schema": 1, "ok": ok, "command": self.call.session})
+        text = json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False)
+        # The same to whoever reads JSON, and to GitHub's runner no command.
+        sys.stdout.write(text.replace("##[", "#\\u0023[") + "\n")
+        sys.stdout.flush()
+
+    def _masked(self, value: Any) -> Any:  # noqa: ANN401 - plain data
+        if isinstance(value, str):
+            return self.mask(value)
+        if isinstance(value, Mapping):
+            return {key: self._masked(entry) for key, entry in value.items()}
+        if isinstance(value, list | tuple):
+            return [self._masked(entry) for entry in value]
+        return value
+
+
+def _ending(edge: _Edge, body: Callable[[_Edge], dict[str, Any] | None]) -> Ending:
+    """Do something that a call asks for and say how it ended, if anybody still listens."""
+    try:
+        return _told(edge, body)
+    except OSError:
+        # Whoever read the output is gone, or it cannot be written: there is nobody to tell, and nothing more must be tried.
+        with contextlib.suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            for descriptor in (1, 2):
+                os.dup2(nowhere, descriptor)
+        return Ending(status=_UNHEARD, words="the output cannot be written")
+
+
+def _told(edge: _Edge, body: Callable[[_Edge], dict[str, Any] | None]) -> Ending:
+    """Do something and tell its ending; the one place where failures of every sort end."""
+    try:
+        document = body(edge)
+        edge.console.close()
+        if edge.json and document is not None:
+            edge.print_json(ok=True, document=document)
+        return Ending(status=0)
+    except KeyboardInterrupt:
+        message = f"{edge.call.session} was interrupted; what had finished stays, and the same command goes on from there"
+        error = HipwrightError("interrupted", message, hint=_again(edge))
+        status = _INTERRUPTED
+    except BrokenPipeError:
+        raise
+    except HipwrightError as failure:
+        error, status = failure, failure.exit_code
+    except Exception as failure:  # noqa: BLE001 - the edge: a person never sees a traceback unless asked for
+        error = (_of_the_machine(failure) if isinstance(failure, OSError) else None) or _internal(failure)
+        status = error.exit_code
+    if error.reproduce is None and error.code.kind is not Kind.USAGE and error.code.name != "interrupted":
+        error.reproduce = _again(edge)
+    edge.console.close()
+    edge.console.fail(error)
+    if edge.traceback:
+        sys.stderr.write(edge.mask("".join(traceback.format_exception(error.__cause__ or error))))
+    if edge.json:
+        plain = _plain_error(error.masked(edge.mask))
+        edge.print_json(ok=False, document={**(error.document or {}), "error": plain})
+    return Ending(status=status, words=f"error[{error.code.name}]")
+
+
+def _workplace(call: Call, resolved: Resolved, edge: _Edge) -> Workplace:
+    from build_tools.workplace import Workplace  # noqa: PLC0415
+
+    cache = resolved.settings.cache_dir
+    if cache is None:
+        import platformdirs  # noqa: PLC0415
+
+        cache = Path(platformdirs.user_cache_dir("hipwright", appauthor=False))
+    return Workplace(
+        clone=call.clone,
+        typed_in=call.typed_in,
+        cache=cache,
+        python=Path(sys.executable),
+        platform=Platform.WINDOWS if sys.platform == "win32" else Platform.LINUX,
+        processors=_processors(),
+        machine=call.machine,
+        runner=Runner(environment=base_environment(call.machine), on_line=edge.console.line, secrets=edge.secrets),
+        console=edge.console,
+        resolved=resolved,
+    )
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _secrets(machine: Mapping[str, str], given: Iterable[str]) -> frozenset[str]:
+    """Return what must never be shown: values of the environment whose name says so, and the users and passwords of addresses.
+
+    Parameters
+    ----------
+    machine
+        The machine's environment; addresses count in what children get of it and in pip's settings.
+    given
+        Texts that a person gave: arguments, values of options.
+    """
+    words = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "ACCESS_KEY")
+    named = (
+        value for name, value in machine.items() if any(word in name.upper() for word in words) and len(value) >= _LEAST_SECRET
+    )
+    inherited = base_environment(machine).values()
+    of_pip = (value for name, value in machine.items() if name.upper().startswith("PIP_"))
+    return frozenset(named).union(*map(secrets_in, (*inherited, *of_pip, *given)))
+
+
+def _texts(settings: Settings) -> Iterator[str]:
+    """Return every text among the values of the options."""
+    for entry in fields(settings):
+        value = getattr(settings, entry.name)
+        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
+        yield from (part for part in parts if isinstance(part, str))
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let a polite termination, a closed terminal too, end a command the way Ctrl-C does, so that its children go with it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    numbers = [getattr(signal, name) for name in _ENDING_SIGNALS if hasattr(signal, name)]
+    # What is ignored stays so: nohup starts a command that way.
+    before = {number: signal.signal(number, interrupt) for number in numbers if signal.getsignal(number) is not signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _again(edge: _Edge) -> str:
+    call = edge.call
+    return f"{call.prog} {printable([edge.mask(word) for word in call.arguments])}".removesuffix(" -- ").strip()
+
+
+def _of_the_machine(failure: OSError) -> HipwrightError | None:
+    """Return a failure of the disk or of its permissions as what it is; None for another one."""
+    place = f" {failure.filename}" if failure.filename is not None else ""
+    error = None
+    if failure.errno in _FULL:
+        hint = "free some space there, or choose another folder with --work-dir"
+        error = HipwrightError("disk-space", f"cannot write{place}: {failure.strerror}", hint=hint)
+    elif failure.errno in _FORBIDDEN and place:
+        hint = "see who owns it and what its permissions are, or choose another folder with --work-dir"
+        error = HipwrightError("folder-not-writable", f"cannot read or write{place}: {failure.strerror}", hint=hint)
+    if error is not None:
+        error.__cause__ = failure
+    return error
+
+
+def _internal(failure: Exception) -> HipwrightError:
+    last = traceback.extract_tb(failure.__traceback__)[-1]
+    message = f"{type(failure).__name__}: {failure} ({Path(last.filename).name}:{last.lineno})"
+    error = HipwrightError("internal", message, hint="run it again with --traceback and report what it prints")
+    error.__cause__ = failure
+    return error
+
+
+def _plain_error(error: HipwrightError) -> dict[str, Any]:
+    return {
+        "code": error.code.name,
+        "kind": error.code.kind.name.lower(),
+        "message": error.message,
+        "where": str(error.where) if error.where else None,
+        "hint": error.hint,
+        "log": str(error.log) if error.log else None,
+        "excerpt": error.excerpt,
+        "reproduce": error.reproduce,
+    }

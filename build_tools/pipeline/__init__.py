@@ -1,0 +1,1 @@
+"""The stages in order: what each needs, when it is skipped, what it leaves behind."""

@@ -1,0 +1,377 @@
+"""The stages from provision to promote, each as work for the engine: what goes in, and the function that makes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from build_tools import digest
+from build_tools.builds.frontend import build_wheel
+from build_tools.builds.preflight import find_compiler
+from build_tools.checks.profile import expectation_for
+from build_tools.checks.run import check_wheels, raise_for
+from build_tools.config.channels import load_channels
+from build_tools.environments.make import finished_environment
+from build_tools.errors import HipwrightError
+from build_tools.files import write_bytes
+from build_tools.locking import fitting
+from build_tools.pipeline.engine import RECEIPT, Making, Work, input_digest, stage_folder, watch
+from build_tools.publish.current import read_current
+from build_tools.publish.promote import promote
+from build_tools.publish.upload import publish_wheels
+from build_tools.receipts.check import JudgedWheel
+from build_tools.receipts.record import plain, to_json
+from build_tools.receipts.stage import BuildResult, CheckResult, PromoteResult, PublishResult, SdkResult, StageReceipt, TestResult
+from build_tools.rocm.provision import provision, provision_request
+from build_tools.shown import shown
+from build_tools.sources.git import Git
+from build_tools.stores.open import open_store
+from build_tools.stores.run_outputs import IndexFolder, RunOutputs
+from build_tools.testing import smoke
+from build_tools.testing.gpu import visible_targets
+from build_tools.testing.install import environment_under_test
+from build_tools.types import Platform, Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from build_tools.builds.plan import BuildPlan
+    from build_tools.builds.preflight import Compiler
+    from build_tools.config.project import Project
+    from build_tools.pipeline.chain import Chain
+    from build_tools.receipts.snapshot import IndexedFile
+
+__all__ = ["PACKAGE_STAGES"]
+
+_CODE: Final = Path(__file__).parents[1]
+
+
+def provision_work(chain: Chain) -> Work:
+    """Return the provisioning: owned files, pins and build requirements go in; an environment with the SDK in it comes out."""
+    place = chain.workplace
+    interpreter = place.interpreters[chain.python]
+    locked = fitting(chain.locked(), interpreter)
+    pins = place.requirements / "build-env.txt"
+    request = provision_request(chain.project, locked, tree=chain.tree, interpreter=interpreter, pins=pins)
+
+    def make(making: Making) -> SdkResult:
+        sdk = provision(
+            chain.project,
+            locked,
+            tree=chain.tree,
+            interpreter=interpreter,
+            pins=pins,
+            make=lambda wanted: place.environment(
+                wanted, runner=making.runner, log=making.log, renew=Stage.PROVISION in place.settings.force
+            ),
+            runner=making.runner,
+            platform=place.platform,
+        )
+        making.watched.update({str(path): watch(path) for path in place.settings_files()})
+        return SdkResult(value=sdk)
+
+    def intact(receipt: StageReceipt) -> str | None:
+        sdk = receipt.result.value if isinstance(receipt.result, SdkResult) else None
+        if sdk is None or finished_environment(Path(sdk.environment.folder), sdk.environment.digest, place.platform) is None:
+            return "its environment is gone"
+        return None
+
+    parts = {
+        "owned packages": digest.of_value(sorted([file.filename, file.sha256] for file in request.owned)),
+        "build tools": digest.of_file(pins),
+        "base index settings": place.settings_identity,
+        "requirements": ", ".join(sorted(request.requires)),
+        "interpreter": f"{interpreter.python_tag} {interpreter.version} {interpreter.path}",
+    }
+    return _work(chain, Stage.PROVISION, parts, make, after=(Stage.LOCK,), intact=intact)
+
+
+def build_work(chain: Chain) -> Work:
+    """Return the build: sources as they stand, environment, recipe and targets go in; one wheel comes out."""
+    project, source, sdk = chain.project, chain.source(), chain.sdk()
+    hooks = chain.folder / "hooks.py"
+    place = chain.workplace
+
+    def make(making: Making) -> BuildResult:
+        def note(plan: BuildPlan, compiler: Compiler) -> None:
+            making.environment.update(plan.environment)
+            making.tools["compiler"] = f"{compiler.path}: {compiler.version}"
+
+        built = build_wheel(
+            project,
+            chain.folder,
+            source=source,
+            sdk=sdk,
+            locked=chain.locked(),
+            folder=making.folder,
+            git=Git(runner=making.runner),
+            runner=making.runner,
+            platform=place.platform,
+            jobs=place.jobs,
+            log=making.log,
+            targets=chain.targets,
+            on_plan=note,
+        )
+        return BuildResult(value=built)
+
+    compiler = find_compiler(place.runner, platform=place.platform, cxx=project.build.environment.get("CXX"), cwd=place.work_dir)
+    return _work(
+        chain,
+        Stage.BUILD,
+        {
+            "compiler": compiler.version if compiler else "none",
+            "sources": digest.of_value([[module.path, module.upstream, module.content] for module in source.modules]),
+            "version": source.base_version,
+            "local changes": source.local.digest if source.local else "none",
+            "environment": digest.of_value([plain(package) for package in sdk.environment.packages]),
+            "interpreter": f"{sdk.environment.python_tag} {sdk.environment.python_version}",
+            "recipe": _recipe(project, place.platform),
+            "hooks": digest.of_file(hooks) if hooks.is_file() else "none",
+            "targets": ";".join(chain.targets) or "none",
+            "platform": place.platform.value,
+        },
+        make,
+        after=(Stage.LOCK, Stage.HIPIFIED_PATCHES, Stage.PROVISION),
+    )
+
+
+def check_work(chain: Chain) -> Work:
+    """Return the check: the wheels' bytes, the project's demands and the rules go in; a report comes out."""
+    built, place = chain.built(), chain.workplace
+
+    def make(making: Making) -> CheckResult:
+        report = check_wheels(
+            chain.wheel_paths(),
+            expectations=expectation_for(chain.project, built, place.platform),
+            say=place.console.say,
+            project=chain.project.name,
+            jobs=place.jobs,
+        )
+        # A report that found something is worth keeping where the log lies; the stage's folder goes with the failure.
+        write_bytes(making.log.with_suffix(".report.json"), to_json(report))
+        for finding in report.findings:
+            if finding.severity == "warning":
+                place.console.warn(f"{shown(finding.wheel)}: {finding.message} [{finding.rule}]")
+        raise_for(report)
+        write_bytes(making.folder / "report.json", to_json(report))
+        return CheckResult(value=report)
+
+    return _work(
+        chain,
+        Stage.CHECK,
+        {
+            **_wheel_parts(chain),
+            "demands": digest.of_value([plain(chain.project.wheel), list(built.pins), built.version, built.python_tag]),
+            "rules": digest.of_value(
+                [digest.of_folder(_CODE / room, (_CODE / room).rglob("*.py")) for room in ("checks", "wheels")]
+            ),
+            "platform": place.platform.value,
+        },
+        make,
+        after=(Stage.LOCK, Stage.BUILD),
+    )
+
+
+def publish_work(chain: Chain) -> Work:
+    """Return the publication: checked wheels and a place go in; an index that has them comes out."""
+    place, settings = chain.workplace, chain.workplace.settings
+    outputs = RunOutputs(run_id=settings.run_id, platform=place.platform)
+    prefix = outputs.pytorch(_group(chain)).prefix
+    address = _store_address(chain)
+    wheels = list(zip(chain.wheel_paths(), chain.built().wheels, strict=True))
+    chain.report()
+
+    def make(making: Making) -> PublishResult:
+        published = publish_wheels(
+            wheels,
+            store=open_store(address, base=place.work_dir),
+            prefix=prefix,
+            replace=_supersedes(chain),
+            say=place.console.say,
+        )
+        write_bytes(making.folder / "published.json", to_json(published))
+        return PublishResult(value=published)
+
+    def intact(receipt: StageReceipt) -> str | None:
+        files = receipt.result.value.files if isinstance(receipt.result, PublishResult) else ()
+        return _missing_from(address, place.work_dir, prefix, files)
+
+    parts = {**_wheel_parts(chain), "report": _digest_of(chain, Stage.CHECK), "store": address, "prefix": prefix}
+    return _work(chain, Stage.PUBLISH, parts, make, after=(Stage.LOCK, Stage.BUILD, Stage.CHECK), intact=intact)
+
+
+def test_work(chain: Chain) -> Work:
+    """Return the test: the published bytes, what they run with and the smoke tests go in; a verdict bound to the bytes comes out."""
+    place, index, built = chain.workplace, chain.index(), chain.built()
+    tests = chain.folder / chain.project.tests.folder
+    pins = place.requirements / "smoke-env.txt"
+    interpreter = place.interpreters[chain.python]
+    wheels = [JudgedWheel(filename=file.filename, sha256=file.sha256) for file in index.files]
+    visible = visible_targets(place.platform)
+
+    def make(making: Making) -> TestResult:
+        request = environment_under_test(
+            chain.project,
+            published=index,
+            wheels=wheels,
+            pins=built.pins,
+            locked=fitting(chain.locked(), interpreter),
+            interpreter=interpreter,
+            requirements=pins,
+            network=place.base.network(),
+        )
+        environment = place.environment(request, runner=making.runner, log=making.log, renew=Stage.TEST in place.settings.force)
+        verdict = smoke.run_smoke(
+            chain.project,
+            chain.folder,
+            environment=environment,
+            wheels=wheels,
+            local=built.local,
+            visible=visible,
+            runner=making.runner,
+            folder=making.folder,
+            log=making.log,
+            platform=place.platform,
+            say=place.console.say,
+        )
+        # Report and verdict of a failed run are worth keeping where the log lies; the stage's folder goes with the failure.
+        report = making.log.with_suffix(".junit.xml")
+        write_bytes(report, (making.folder / smoke.REPORT_NAME).read_bytes())
+        write_bytes(making.log.with_suffix(".verdict.json"), to_json(verdict))
+        smoke.raise_for(verdict, report=report, log=making.log)
+        write_bytes(making.folder / "verdict.json", to_json(verdict))
+        return TestResult(value=verdict)
+
+    parts = {
+        **{f"wheel {file.filename}": file.sha256 for file in index.files},
+        "index": index.index_url,
+        "runs with": digest.of_value([plain(file) for file in chain.locked().packages]),
+        "tests": digest.of_folder(tests) if tests.is_dir() else "none",
+        "test tools": digest.of_file(pins),
+        "requirements": ", ".join(chain.project.tests.requires) or "none",
+        "interpreter": f"{interpreter.python_tag} {interpreter.version} {interpreter.path}",
+        "devices": ";".join(visible) or "none",
+    }
+    return _work(chain, Stage.TEST, parts, make, after=(Stage.LOCK, Stage.PUBLISH))
+
+
+def promote_work(chain: Chain) -> Work:
+    """Return the promotion: a published index and a verdict on its bytes go in; a channel that has them comes out."""
+    place = chain.workplace
+    channel = load_channels().find_channel(place.settings.channel)
+    index = chain.index()
+    address = _store_address(chain)
+
+    def make(making: Making) -> PromoteResult:
+        source = open_store(index.store, base=place.work_dir, writing=False)
+        target = open_store(address, base=place.work_dir)
+        promotion = promote(index, [chain.verdict()], channel=channel, source=source, target=target, say=place.console.say)
+        write_bytes(making.folder / "promotion.json", to_json(promotion))
+        return PromoteResult(value=promotion)
+
+    def intact(_receipt: StageReceipt) -> str | None:
+        return _missing_from(address, place.work_dir, channel.prefix, index.files)
+
+    parts = {
+        "files": digest.of_value([[file.filename, file.sha256] for file in index.files]),
+        "verdict": _digest_of(chain, Stage.TEST),
+        "channel": digest.of_value(plain(channel)),
+        "store": address,
+    }
+    return _work(chain, Stage.PROMOTE, parts, make, after=(Stage.LOCK, Stage.PUBLISH, Stage.TEST), intact=intact)
+
+
+def _work(
+    chain: Chain,
+    stage: Stage,
+    parts: Mapping[str, str],
+    make: Callable[[Making], BuildResult | CheckResult | PublishResult | TestResult | PromoteResult | SdkResult],
+    *,
+    after: tuple[Stage, ...],
+    intact: Callable[[StageReceipt], str | None] = lambda _receipt: None,
+) -> Work:
+    name = chain.project.name
+    folder = stage_folder(chain.workplace.work_dir, stage, name, input_digest(stage, name, parts))
+    upstream = tuple(chain.done[earlier] for earlier in after if earlier in chain.done)
+    label = name if chain.python is None else f"{name} for Python {chain.python}"
+    return Work(
+        python=_python_tag(chain),
+        stage=stage,
+        project=name,
+        parts=parts,
+        make=make,
+        upstream=upstream,
+        receipt=folder / RECEIPT,
+        intact=intact,
+        label=label,
+    )
+
+
+def _python_tag(chain: Chain) -> str:
+    """Return the tag of the interpreter that a chain's packages are for: as built, where no interpreter of this machine takes part."""
+    return chain.built().python_tag if Stage.BUILD in chain.done else chain.python_tag
+
+
+def _recipe(project: Project, platform: Platform) -> str:
+    """Return the digest of what of ``project.toml`` a build's result depends on; limits and demands on the wheel do not change it."""
+    build, wheel = project.build, project.wheel
+    own = {Platform.LINUX: build.linux, Platform.WINDOWS: build.windows}[platform]
+    rows = [build.config_settings, {**build.environment, **own}, build.variables]
+    return digest.of_value([*map(plain, rows), wheel.distribution, project.version_suffix, list(wheel.pinned_requirements)])
+
+
+def _wheel_parts(chain: Chain) -> dict[str, str]:
+    return {f"wheel {wheel.filename}": wheel.sha256 for wheel in chain.built().wheels}
+
+
+def _digest_of(chain: Chain, stage: Stage) -> str:
+    return digest.of_value(plain(chain.done[stage].receipt.result)) if stage in chain.done else "none"
+
+
+def _group(chain: Chain) -> str:
+    """Return the folder name of this set: as asked, else the family, else the targets, else a word for a build of none."""
+    settings = chain.workplace.settings
+    targets = "-".join(target.replace(":", "_") for target in chain.targets)
+    group = settings.artifact_group or settings.gpu_family or targets or "generic"
+    local = chain.built().local
+    if local is not None and digest.short(local) not in chain.built().version:
+        # A version that cannot say so must not bring a person's build under the names of the pristine one.
+        group = f"{group}-local{digest.short(local)}"
+    return group
+
+
+def _store_address(chain: Chain) -> str:
+    return chain.workplace.settings.store or str(chain.workplace.work_dir / "store")
+
+
+def _supersedes(chain: Chain) -> bool:
+    """Say whether a later attempt may publish other bytes in this run's outputs."""
+    table, release_type = load_channels(), chain.workplace.settings.release_type
+    return table.desk_supersede if release_type is None else table.find_release_type(release_type).supersede
+
+
+def _missing_from(address: str, base: Path, prefix: str, files: tuple[IndexedFile, ...]) -> str | None:
+    try:
+        store = open_store(address, base=base, writing=False)
+    except HipwrightError as error:
+        # Publishing makes a store that is gone, and says why one cannot be used.
+        return error.message
+    there = {(file.filename, file.sha256) for file in read_current(store, IndexFolder(prefix)).snapshot.files}
+    for file in files:
+        if (file.filename, file.sha256) not in there:
+            return f"{file.filename} is no longer in the index {prefix}"
+        known = store.head(f"{prefix}/{file.key}")
+        if known is None or known.size != file.size:
+            return f"{file.filename} is no longer in the store"
+    return None
+
+
+PACKAGE_STAGES: Final[Mapping[Stage, Callable[[Chain], Work]]] = {
+    Stage.PROVISION: provision_work,
+    Stage.BUILD: build_work,
+    Stage.CHECK: check_work,
+    Stage.PUBLISH: publish_work,
+    Stage.TEST: test_work,
+    Stage.PROMOTE: promote_work,
+}
+"""The stages after the sources, by name: what makes the work of a chain."""

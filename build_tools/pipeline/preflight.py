@@ -1,0 +1,138 @@
+"""What can be judged before anything long begins: option values, folders, and whether a build could work at all."""
+
+from __future__ import annotations
+
+import os.path
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from build_tools.builds.preflight import prove_compiler
+from build_tools.config.channels import load_channels
+from build_tools.config.targets import expand_family, parse_targets
+from build_tools.errors import HipwrightError, Where
+from build_tools.files import free_space, make_folder
+from build_tools.stores.open import open_store
+from build_tools.stores.run_outputs import RunOutputs
+from build_tools.types import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from build_tools.config.project import Project
+    from build_tools.pipeline.chain import Chain
+    from build_tools.types import GfxTarget
+    from build_tools.workplace import Workplace
+
+__all__ = ["LEAST_SPACE", "look_ahead", "prove_build", "wanted_targets"]
+
+LEAST_SPACE: Final = 512 * 2**20
+"""Free bytes without which no run begins."""
+
+_BREAKS_TOOLS: Final = "\"'`$:{}\n\r\t"
+"""Characters that build back ends, pytest or venv read as their own in a path."""
+
+_LONGEST_NAME: Final = 100
+_TRACKED: Final = ("benchmarks", "build_tools", "docs", "external-builds", "requirements", "tests", ".ci", ".github")
+"""The clone's own folders, where nothing is made."""
+
+
+def wanted_targets(workplace: Workplace) -> tuple[GfxTarget, ...]:
+    """Return the GPU targets that the options name, none when they name none.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value``.
+    """
+    settings = workplace.settings
+    if settings.gfx:
+        return parse_targets(settings.gfx)
+    return expand_family(settings.gpu_family) if settings.gpu_family else ()
+
+
+def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -> None:
+    """Refuse at once what a later stage would refuse.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value``, ``unknown-channel``, ``store-unusable``, ``no-tests``, ``folder-not-writable`` or ``disk-space``.
+    """
+    order, settings = tuple(Stage), workplace.settings
+    _judge_work_dir(workplace)
+    for text, what in ((settings.run_id, "run id"), (settings.artifact_group, "artifact group")):
+        if text is not None and len(text) > _LONGEST_NAME:
+            raise HipwrightError("bad-option-value", f"the {what} is longer than {_LONGEST_NAME} characters")
+    outputs = RunOutputs(run_id=settings.run_id, platform=workplace.platform)
+    outputs.pytorch(settings.artifact_group or "generic")
+    load_channels().find_channel(settings.channel)
+    if order.index(last) >= order.index(Stage.PUBLISH):
+        _judge_store(workplace)
+    if order.index(last) >= order.index(Stage.TEST):
+        for project in projects:
+            tests = workplace.external_builds / project.name / project.tests.folder
+            if not any(tests.rglob("*.py")):
+                message = f"{project.name} has no smoke tests in {tests}"
+                raise HipwrightError(
+                    "no-tests", message, where=Where(file=tests), hint="write some, or end before them: --until publish"
+                )
+    if not settings.dry_run:
+        make_folder(workplace.work_dir)
+        _make_cache(workplace)
+    free_space(workplace.work_dir, LEAST_SPACE)
+
+
+def prove_build(chain: Chain, ahead: Sequence[Stage]) -> None:
+    """Find out before anything long begins that a build is to come and no compiler works; the build itself asks again, its own way.
+
+    Raises
+    ------
+    HipwrightError
+        ``no-compiler``.
+    """
+    place = chain.workplace
+    if Stage.BUILD in ahead and not place.settings.dry_run and not (place.work_dir / Stage.BUILD / chain.project.name).exists():
+        prove_compiler(place.runner, platform=place.platform, scratch=place.work_dir)
+
+
+def _judge_work_dir(workplace: Workplace) -> None:
+    work_dir = workplace.work_dir
+    # The drive's colon is Windows' own.
+    bad = [character for character in _BREAKS_TOOLS if character in str(work_dir)[len(work_dir.drive) :]]
+    if bad:
+        named = ", ".join(map(repr, bad))
+        message = f"the work dir {str(work_dir)!r} has {named} in its path, which build tools read as their own"
+        raise HipwrightError("bad-option-value", message, hint="choose another folder with --work-dir")
+    if ".git" in work_dir.parts:
+        raise HipwrightError("bad-option-value", f"the work dir {work_dir} lies inside a git repository's own folder")
+    own = {workplace.clone / name for name in _TRACKED}
+    if work_dir == workplace.clone or any(work_dir.is_relative_to(folder) for folder in own):
+        message = f"the work dir {work_dir} is a folder of the clone's own files"
+        raise HipwrightError(
+            "bad-option-value", message, hint=f"choose another one, such as --work-dir {workplace.clone / '.work'}"
+        )
+
+
+def _judge_store(workplace: Workplace) -> None:
+    address = workplace.settings.store
+    if address is None:
+        return
+    open_store(address, base=workplace.work_dir, writing=not workplace.settings.dry_run)
+    if "://" in address:
+        return
+    folder = Path(os.path.realpath(address))
+    if folder.is_relative_to(workplace.work_dir / "src") or ".git" in folder.parts:
+        raise HipwrightError(
+            "store-unusable", f"the store {folder} lies inside a source tree", hint="name a folder outside with --store"
+        )
+    if folder == workplace.clone or any(folder.is_relative_to(workplace.clone / name) for name in _TRACKED):
+        raise HipwrightError(
+            "store-unusable", f"the store {folder} is a folder of the clone's own files", hint="name another with --store"
+        )
+
+
+def _make_cache(workplace: Workplace) -> None:
+    try:
+        make_folder(workplace.cache)
+    except HipwrightError as error:
+        raise HipwrightError(error.code.name, error.message, hint="choose another folder with --cache-dir") from error

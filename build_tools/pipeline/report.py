@@ -1,0 +1,144 @@
+"""The end of a run: the table of stages, where things are, and the exact commands to go on with."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from build_tools.config.project import session_name
+from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS
+from build_tools.options.render import to_arguments
+from build_tools.process import printable
+from build_tools.types import ProjectName, Stage
+
+if TYPE_CHECKING:
+    from build_tools.pipeline.chain import Chain
+    from build_tools.workplace import Workplace
+
+__all__ = ["document", "repeat_line", "show_report"]
+
+_COMMAND_OF: Final = {
+    Stage.CHECKOUT: "checkout",
+    Stage.BASE_PATCHES: "checkout",
+    Stage.HIPIFY: "checkout",
+    Stage.HIPIFIED_PATCHES: "checkout",
+    Stage.PROVISION: "build",
+    Stage.BUILD: "build",
+    Stage.CHECK: "check",
+    Stage.PUBLISH: "upload",
+    Stage.TEST: "test",
+}
+
+
+def repeat_line(stage: Stage, project: str, workplace: Workplace, *, force: bool = True, relock: bool = False) -> str:
+    """Return the command line that runs one stage of a project, with the same settings.
+
+    Parameters
+    ----------
+    stage, project, workplace
+        Which stage, and the settings.
+    force
+        Whether it is to run although it is done already.
+    relock
+        Whether the lock is to be made anew for it.
+    """
+    if stage in _COMMAND_OF:
+        command = PROJECT_COMMANDS[_COMMAND_OF[stage]]
+        session = f"{command.name}_{session_name(ProjectName(project))}"
+        extra = {}
+        if command.name == "checkout":
+            extra["until"] = stage.value
+        elif force:
+            extra["from"] = stage.value
+    else:
+        command = COMMANDS[stage.value]
+        session, extra = command.name, {"projects": project}
+        if force and "from" in command.option_names:
+            extra["from"] = stage.value
+    words = to_arguments(workplace.resolved, command, project=project, extra=extra)
+    if force and "force" in command.option_names:
+        words += ["--force", stage.value]
+    elif force and workplace.settings.lock is None:
+        words.append("--relock")
+    words += ["--relock"] if relock and "relock" in command.option_names and "--relock" not in words else []
+    return printable([*workplace.nox, "-s", session, *(["--", *words] if words else [])])
+
+
+def show_report(chains: list[Chain], workplace: Workplace, *, failed: bool = False) -> None:
+    """Show the table of what every stage did, and below it where the results are and how to go on; a failure says that itself."""
+    rows: list[tuple[str, ...]] = []
+    for chain in chains:
+        name = chain.project.name if chain.python is None else f"{chain.project.name} ({chain.python})"
+        rows += [(stage.value, name, f"{done.seconds:.2f} s", done.state, done.why) for stage, done in chain.done.items()]
+        rows += [(stage.value, name, "", "would run", why) for stage, why in chain.would_run.items()]
+    note = "" if workplace.settings.dry_run else workplace.runner.mask("\n".join(_places(chains, workplace, failed=failed)))
+    workplace.console.table("Stages", ("stage", "project", "time", "state", "why"), rows, note=note)
+
+
+def document(chains: list[Chain]) -> dict[str, Any]:
+    """Return the same as plain data, for ``--json``."""
+    return {
+        "stages": [
+            {
+                "stage": stage.value,
+                "project": chain.project.name,
+                "python": chain.python,
+                "state": done.state,
+                "why": done.why,
+                "seconds": round(done.seconds, 3),
+                "receipt": str(done.path),
+                "digest": done.receipt.digest,
+            }
+            for chain in chains
+            for stage, done in chain.done.items()
+        ],
+        "would-run": [
+            {"stage": stage.value, "project": chain.project.name, "python": chain.python, "why": why}
+            for chain in chains
+            for stage, why in chain.would_run.items()
+        ],
+        "wheels": [str(path) for chain in chains if Stage.BUILD in chain.done for path in chain.wheel_paths()],
+        "indexes": [
+            {"project": chain.project.name, "index-url": chain.index().index_url, "find-links": chain.index().find_links_url}
+            for chain in chains
+            if Stage.PUBLISH in chain.done
+        ],
+    }
+
+
+def _places(chains: list[Chain], workplace: Workplace, *, failed: bool) -> list[str]:
+    lines: list[str] = []
+    for chain in chains:
+        done = chain.done
+        if Stage.BUILD in done:
+            lines += [f"wheel: {path}" for path in chain.wheel_paths()]
+        elif Stage.HIPIFIED_PATCHES in done:
+            lines.append(f"sources: {chain.tree}")
+        if Stage.PUBLISH in done:
+            index = chain.index()
+            lines += [f"index: {index.index_url}", f"find-links page: {index.find_links_url}"]
+        if Stage.PROMOTE in done:
+            lines.append(f"promoted to {chain.promotion().channel}: {chain.promotion().index_url}")
+        if Stage.PUBLISH in done:
+            lines += ["install with:", *(f"  {line}" for line in _install_lines(chain))]
+        last = next(reversed(done), None)
+        if last is not None and not failed:
+            lines.append(f"repeat {last}: {repeat_line(last, chain.project.name, workplace)}")
+    return lines
+
+
+def _install_lines(chain: Chain) -> list[str]:
+    """Return the commands that install what was published: owned packages by exact version from their own source, then the rest."""
+    python = "python" if sys.platform == "win32" else "python3"
+    lines = []
+    owned = chain.locked().packages if Stage.LOCK in chain.done else ()
+    if owned:
+        # By address and digest, which leaves an installer nothing to choose.
+        exact = [f"{file.distribution} @ {file.url}#sha256={file.sha256}" for file in owned]
+        lines.append(printable([python, "-m", "pip", "install", "--no-index", "--no-deps", *exact]))
+    wheels = [f"{wheel.distribution}=={wheel.version}" for wheel in chain.built().wheels]
+    url = chain.promotion().index_url if Stage.PROMOTE in chain.done else chain.index().index_url
+    lines.append(printable([python, "-m", "pip", "install", "--no-deps", "--index-url", url, *wheels]))
+    # What is still missing comes from wherever pip looks; the wheels themselves are there by then.
+    lines.append(printable([python, "-m", "pip", "install", *wheels]))
+    return lines

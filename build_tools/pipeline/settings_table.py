@@ -1,0 +1,68 @@
+"""The values of all options and of the machine's settings, each with its origin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from build_tools.options.model import OPTIONS
+
+if TYPE_CHECKING:
+    from build_tools.workplace import Workplace
+
+__all__ = ["IGNORED_ROCM_NAMES", "settings_table"]
+
+IGNORED_ROCM_NAMES = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
+"""Names of a system ROCm: shown, and kept away from children."""
+
+
+def settings_table(workplace: Workplace) -> dict[str, Any]:
+    """Show every option's value with its origin, then what the machine says about indexes; return the same as plain data.
+
+    Passwords are not among them.
+    """
+    resolved, console, mask = workplace.resolved, workplace.console, workplace.runner.mask
+    rows: list[tuple[str, str, str]] = []
+    in_effect = {
+        "store": str(workplace.work_dir / "store"),
+        "cache_dir": str(workplace.cache),
+        "jobs": str(workplace.jobs),
+        "python": next(iter(workplace.interpreters.values())).version,
+    }
+    for option in OPTIONS.values():
+        value = getattr(resolved.settings, option.field_name)
+        if option.per_project:
+            rows += [
+                (option.flag.replace("<project>", name), text, resolved.origin(f"{option.field_name}.{name}"))
+                for name, text in value.items()
+            ]
+        elif option.negative:
+            rows.append((option.flag, "no" if value else "yes", resolved.origin(option.field_name)))
+        else:
+            shown = _text(value) or in_effect.get(option.field_name, "")
+            rows.append((option.flag, shown, resolved.origin(option.field_name)))
+    rows = [(name, mask(value), origin) for name, value, origin in rows]
+    console.table("Options", ("option", "value", "from"), rows)
+    machine = [(row.name, row.value, row.origin) for row in workplace.base.rows()]
+    console.table("Base index, as this machine's pip has it; never for owned names", ("setting", "value", "from"), machine)
+    ignored = [
+        (name, mask(workplace.machine[name]), "environment, ignored")
+        for name in IGNORED_ROCM_NAMES
+        if workplace.machine.get(name)
+    ]
+    if ignored:
+        console.table("Seen and ignored", ("name", "value", "from"), ignored)
+    return {
+        "options": {name: {"value": value, "from": origin} for name, value, origin in rows},
+        "base-index": {name: {"value": value, "from": origin} for name, value, origin in machine},
+        "ignored": {name: value for name, value, _origin in ignored},
+    }
+
+
+def _text(value: object) -> str:
+    if value is None or value == ():
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(str(entry) for entry in value)
+    return str(value)

@@ -1,0 +1,174 @@
+"""hipwright's sessions: each parses what it was given and calls build_tools, which does the work."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NoReturn
+
+import nox
+
+CLONE = Path(__file__).resolve().parent
+
+
+def _hand_over() -> NoReturn:
+    """Become noxw.py with the same arguments, in the folder where nox was started: nox itself has left it."""
+    frame = inspect.currentframe()
+    while frame is not None and not hasattr(frame.f_locals.get("global_config"), "invoked_from"):
+        frame = frame.f_back
+    folder = frame.f_locals["global_config"].invoked_from if frame is not None else CLONE
+    command = [sys.executable, str(CLONE / "noxw.py"), *sys.argv[1:]]
+    if os.name == "nt":
+        sys.exit(subprocess.call(command, cwd=folder))
+    os.chdir(folder)
+    os.execv(command[0], command)
+
+
+try:
+    import msgspec  # noqa: F401 - stands for all dependencies: where only nox is installed, build_tools alone may be found
+    import platformdirs
+
+    from build_tools import commands
+    from build_tools.environments import pins
+except ImportError:
+    # In noxw.py's own environment there is nobody left to hand over to: an import that fails there is told as it is.
+    if Path(sys.prefix).resolve() == CLONE / ".venv":
+        raise
+    _hand_over()
+if Path(commands.__file__).resolve().parent != CLONE / "build_tools":
+    _hand_over()
+
+# Named only where it is: nox would tell on every call that it is not.
+nox.options.default_venv_backend = "uv|virtualenv" if shutil.which("uv") else "virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+
+
+def _install(session: nox.Session, name: str) -> None:
+    """Install a set of pins."""
+    session.install("--require-hashes", "-r", f"requirements/{name}.txt")
+
+
+def _wheelhouse(session: nox.Session) -> Path:
+    """Return a folder with what hipwright puts into environments, fetched on first use: pure wheels, good for any Python."""
+    folder = platformdirs.user_cache_path("hipwright") / "wheelhouse" / pins.wheelhouse_key(CLONE)
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix="new-") as new:
+            needed = [pin for pin_set in pins.SETS if pin_set.name.endswith("-env") for pin in pins.read(pin_set, CLONE)]
+            for number, text in enumerate(pins.downloads(needed)):
+                file = Path(new, f"{number}.txt")
+                file.write_text(text, encoding="utf-8")
+                fetch = ["download", "--no-deps", "--require-hashes", "--only-binary=:all:", "--quiet", "--dest", f"{new}/wheels"]
+                pure = ["--platform=any", "--implementation=py", "--abi=none"]
+                session.run("python", "-m", "pip", *fetch, *pure, "-r", str(file))
+            if not folder.is_dir():
+                Path(new, "wheels").replace(folder)
+    return folder
+
+
+def _pytest(session: nox.Session, *arguments: str, **more: str) -> None:
+    """Run pytest where only files and loopback are to be had; ``more`` goes into its environment."""
+    _install(session, "tests")
+    offline = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": _wheelhouse(session).as_uri()}
+    offline |= {"UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never"}
+    session.run("pytest", *arguments, env=offline | more)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, layers, dependencies, spelling and workflows."""
+    _install(session, "lint")
+    session.run("ruff", "check")
+    session.run("ruff", "format", "--check")
+    session.run("lint-imports")
+    session.run("deptry", ".")
+    session.run("vulture")
+    session.run("codespell")
+    workflows = sorted(str(file) for file in Path(".github/workflows").glob("*.yml"))
+    session.run("actionlint", *workflows)
+    session.run("zizmor", "--offline", "--pedantic", "--no-progress", *workflows)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """Check types, strictly, as on Linux and, for all but the tests, as on Windows."""
+    _install(session, "types")
+    session.run("mypy", "--platform", "linux")
+    session.run("mypy", "--platform", "win32", "build_tools", "benchmarks", "noxfile.py", "noxw.py", "tasks.py")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the test suite, all but what needs real inputs; arguments go to pytest."""
+    _pytest(session, "-m", "not real", "--numprocesses=auto", "--dist=loadfile", *session.posargs)
+
+
+@nox.session(default=False)
+def tests_real(session: nox.Session) -> None:
+    """Fetch the real inputs, then run the tests on them; `-- --tier real` takes the long ones too, the rest goes to pytest."""
+    words = list(session.posargs)
+    tier = words.pop(words.index("--tier") + 1) if "--tier" in words[:-1] else "ci"
+    listing = Path(session.create_tmp()) / "inputs.json"
+    fetch = [sys.executable, "-m", "nox", "-s", "inputs", "--", "--tier", tier, "--json"]
+    with listing.open("w", encoding="utf-8") as stream:
+        session.run(*fetch, external=True, stdout=stream, stderr=None)
+    arguments = [word for word in words if word != "--tier"]
+    _pytest(session, "tests/real", "--numprocesses=auto", "--dist=loadfile", *arguments, HIPWRIGHT_TEST_INPUTS=str(listing))
+
+
+@nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """Check the pages: what they name is there."""
+    _pytest(session, "tests/docs", *session.posargs)
+
+
+@nox.session(name="pins", default=False)
+def make_pins(session: nox.Session) -> None:
+    """Make the requirement files from pyproject.toml; `-- --upgrade` takes the newest releases."""
+    _install(session, "pins")
+    for pin_set in pins.SETS:
+        session.run("uv", *pins.compile_arguments(pin_set), *session.posargs)
+
+
+@nox.session(python=False, default=False)
+def bench(session: nox.Session) -> None:
+    """Measure what benchmarks/ holds to a limit, a line of JSON each; arguments name benchmarks."""
+    with session.chdir(session.invoked_from):
+        session.run(sys.executable, "-m", "benchmarks", *session.posargs, env={"PYTHONPATH": str(CLONE)}, external=True)
+
+
+def _session(name: str, command: commands.Command, project: commands.ProjectName | None = None) -> None:
+    """Make the session of a command: no environment of nox's own, and no start unless it is asked for."""
+
+    def run(session: nox.Session) -> None:
+        call = commands.Call(
+            command=command,
+            clone=CLONE,
+            typed_in=Path(session.invoked_from),
+            machine=dict(os.environ),
+            arguments=session.posargs,
+            project=project,
+        )
+        ending = commands.execute(call)
+        if ending.status:
+            session.error(ending.words)
+
+    run.__doc__ = command.summary.format(project=project)
+    nox.session(name=name, python=False, default=False)(run)
+
+
+for _command in commands.NOX_COMMANDS:
+    _session(_command.name, _command)
+for _name, _command, _project in commands.project_sessions(CLONE):
+    _session(_name, _command, _project)
+
+_complaint = commands.refuse_unknown_sessions(sys.argv[1:], tuple(nox.registry.get()))
+if _complaint:
+    sys.exit(_complaint)

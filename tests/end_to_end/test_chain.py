@@ -1,0 +1,336 @@
+"""The whole chain on the bundled sample, from sources to a promoted wheel, and what a person can do with what it left."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from build_tools.stores.local import FolderStore
+from build_tools.types import Stage
+from tests.support.commands import Desk, Ran, tree_of, until
+from tests.support.publishing import same_everywhere
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.end_to_end
+
+STAGES = [stage.value for stage in Stage]
+PYTHON = f"cp{sys.version_info.major}{sys.version_info.minor}"
+PLATFORM = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+WHEEL = f"hipwright_sample-1.0.0+rocm7.10.0-{PYTHON}-{PYTHON}-{PLATFORM}.whl"
+INDEX = "local-linux/pytorch/generic"
+STRAY = {
+    "CFLAGS": "-no-such-flag",
+    "GIT_DIR": "/nowhere",
+    "GIT_AUTHOR_NAME": "somebody",
+    "HIP_PATH": "/opt/rocm",
+    "PIP_TARGET": "/nowhere",
+    "PYTORCH_BUILD_VERSION": "9",
+    "ROCM_HOME": "/opt/rocm",
+}
+"""What a person's environment may hold, and no child may see."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """A first run of the whole chain, and where it was made."""
+
+    desk: Desk
+    first: Ran
+
+    @property
+    def store(self) -> Path:
+        return self.desk.work / "store"
+
+    def again(self, *words: str) -> Ran:
+        return self.desk.nox("pipeline", *words, "--json").well()
+
+
+@pytest.fixture(scope="module")
+def story(desk: Desk) -> Story:
+    first = Desk(clone=desk.clone, work=desk.work, cache=desk.cache, variables=STRAY).nox("pipeline", "--json").well()
+    return Story(desk=desk, first=first)
+
+
+def sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def receipts(ran: Ran) -> Iterator[tuple[str, Path, dict[str, Any]]]:
+    for stage in ran.document["stages"]:
+        yield stage["stage"], Path(stage["receipt"]), ran.receipt(stage["stage"])
+
+
+def test_all_stages_run_in_order_and_stdout_is_one_document(story: Story) -> None:
+    assert story.first.states == dict.fromkeys(STAGES, "run")
+    assert list(story.first.states) == STAGES
+    document = story.first.document
+    assert (document["ok"], document["command"], document["schema"]) == (True, "pipeline", 1)
+    assert "build sample: done in" in story.first.talk
+
+
+def test_the_second_run_skips_everything_and_changes_nothing(story: Story) -> None:
+    before = tree_of(story.desk.work / "build") | tree_of(story.desk.work / "src") | tree_of(story.store)
+    again = story.again()
+    assert again.states == dict.fromkeys(STAGES, "skipped")
+    digests = [
+        [entry["digest"] for entry in ran.document["stages"] if entry["stage"] != "promote"] for ran in (again, story.first)
+    ]
+    assert digests[0] == digests[1]
+    assert again.document["wheels"] == story.first.document["wheels"]
+    assert tree_of(story.desk.work / "build") | tree_of(story.desk.work / "src") | tree_of(story.store) == before
+
+
+def test_each_receipt_lies_beside_its_outputs_and_has_their_digests(story: Story) -> None:
+    with_outputs = set()
+    for stage, path, receipt in receipts(story.first):
+        assert (receipt["stage"], receipt["project"]) == (stage, "sample")
+        assert receipt["parts"]
+        for output in receipt["outputs"]:
+            with_outputs.add(stage)
+            file = path.parent / output["path"]
+            assert (output["sha256"], output["size"]) == (sha256(file), file.stat().st_size)
+        if stage not in {"checkout", "base-patches", "hipify", "hipified-patches"}:
+            assert path.parent.parent == story.desk.work / stage / "sample"
+            recorded = {output["path"] for output in receipt["outputs"]}
+            assert recorded == {
+                file.relative_to(path.parent).as_posix() for file in path.parent.rglob("*") if file.is_file() and file != path
+            }
+        for upstream in receipt["upstream"]:
+            earlier = json.loads((path.parent / upstream["receipt"]).read_text(encoding="utf-8"))
+            assert (earlier["stage"], earlier["digest"]) == (upstream["stage"], upstream["digest"])
+    assert with_outputs == {"lock", "build", "check", "publish", "test", "promote"}
+
+
+def test_the_wheel_is_what_the_lock_and_its_name_say(story: Story) -> None:
+    assert story.first.wheel.name == WHEEL
+    commit = story.first.receipt("lock")["result"]["value"]["sources"]["commit"]
+    with zipfile.ZipFile(story.first.wheel) as archive:
+        info = "hipwright_sample-1.0.0+rocm7.10.0.dist-info"
+        rows = list(csv.reader(archive.read(f"{info}/RECORD").decode().splitlines()))
+        assert {name for name, _, _ in rows} == set(archive.namelist())
+        for name, digest, size in rows:
+            if name != f"{info}/RECORD":
+                data = archive.read(name)
+                encoded = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+                assert (digest, size) == (f"sha256={encoded}", str(len(data))), name
+        metadata = archive.read(f"{info}/METADATA").decode()
+        assert "\nVersion: 1.0.0+rocm7.10.0\n" in metadata
+        assert "\nRequires-Dist: rocm[libraries]==7.10.0\n" in metadata
+        assert commit in archive.read("hipwright_sample/version.py").decode()
+
+
+def test_the_index_pages_say_the_same_and_lead_to_the_wheel(story: Story) -> None:
+    (file,) = same_everywhere(FolderStore(story.store), INDEX).files
+    assert (file.filename, file.sha256, file.project) == (WHEEL, sha256(story.first.wheel), "hipwright-sample")
+    page = (story.store / INDEX / "simple" / "hipwright-sample" / "index.html").read_text(encoding="utf-8")
+    quoted = WHEEL.replace("+", "%2B")
+    assert f'href="../../dist/{quoted}#sha256={file.sha256}"' in page
+    pages = story.store / INDEX / "simple-json" / "hipwright-sample" / "index.json"
+    (row,) = json.loads(pages.read_text(encoding="utf-8"))["files"]
+    assert (row["url"], row["hashes"], row["size"]) == (f"../../dist/{quoted}", {"sha256": file.sha256}, file.size)
+
+
+@pytest.mark.parametrize("prefix", [INDEX, "channels/rehearsal"])
+def test_run_outputs_and_channel_have_the_layout_and_the_wheel_s_bytes(story: Story, prefix: str) -> None:
+    files = {path.relative_to(story.store / prefix).as_posix() for path in (story.store / prefix).rglob("*") if path.is_file()}
+    assert {re.sub(r"[0-9a-f]{64}", "<sha256>", name) for name in files} == {
+        f"dist/{WHEEL}",
+        f"dist/{WHEEL}.metadata",
+        "index.html",
+        "simple/index.html",
+        "simple/hipwright-sample/index.html",
+        "simple-json/index.json",
+        "simple-json/hipwright-sample/index.json",
+        "snapshot.json",
+        "snapshots/<sha256>.json",
+    }
+    assert (story.store / prefix / "dist" / WHEEL).read_bytes() == story.first.wheel.read_bytes()
+
+
+def test_the_verdict_is_cpu_only_and_bound_to_the_wheel(story: Story) -> None:
+    folder = story.first.receipt_path("test").parent
+    verdict = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
+    assert verdict == story.first.receipt("test")["result"]["value"]
+    assert verdict["wheels"] == [{"filename": WHEEL, "sha256": sha256(story.first.wheel)}]
+    assert (verdict["target"], verdict["outcome"], verdict["local"]) == ("cpu-only", "passed", None)
+    assert verdict["counts"]["passed"] >= 10
+    assert verdict["counts"]["failed"] == verdict["counts"]["errors"] == 0
+    assert verdict["report_sha256"] == sha256(folder / "report.xml")
+    assert {"hipwright-sample==1.0.0+rocm7.10.0", "rocm==7.10.0", "rocm-sdk-core==7.10.0"} <= set(verdict["packages"])
+
+
+def test_the_environment_of_children_is_recorded_and_nothing_stray_is_in_it(story: Story) -> None:
+    for stage, _, receipt in receipts(story.first):
+        environment = receipt["environment"]
+        assert environment["PYTHONUTF8"] == "1", stage
+        for name, value in STRAY.items():
+            assert environment.get(name) != value, f"{stage} got {name}"
+        assert not [name for name in environment if name.startswith(("PIP_", "HIPWRIGHT_"))]
+    build = story.first.receipt("build")
+    sdk = Path(story.first.receipt("provision")["result"]["value"]["root"])
+    assert build["environment"]["ROCM_HOME"] == str(sdk)
+    assert sdk.is_relative_to(story.desk.work / "envs")
+    assert build["environment"]["SAMPLE_BUILD_VERSION"] == "1.0.0+rocm7.10.0"
+    (built,) = [command for command in build["commands"] if command["argv"][1:3] == ["-m", "build"]]
+    assert built["returncode"] == 0
+    assert "compiler" in build["tools"]
+
+
+def test_people_get_a_table_where_things_are_and_commands_to_go_on_with(story: Story) -> None:
+    ran = story.desk.nox("pipeline").well()
+    lines = ran.out.splitlines()
+    assert lines[0] == "Stages"
+    assert lines[1].split() == ["stage", "project", "time", "state", "why"]
+    rows = [re.fullmatch(r"(\S+) +sample +(\d+\.\d\d s) +skipped +(\S.*)", line) for line in lines[2 : 2 + len(STAGES)]]
+    assert [row[1] if row else None for row in rows] == STAGES
+    assert f"wheel: {story.first.wheel}" in lines
+    url = (story.store / INDEX / "simple").as_uri()
+    assert f"index: {url}/" in lines
+    assert f"find-links page: {(story.store / INDEX / 'index.html').as_uri()}" in lines
+    (repeat,) = [line.removeprefix("repeat promote: ") for line in lines if line.startswith("repeat promote: ")]
+    repeated = story.desk.paste(f"{repeat} --json").well()
+    assert repeated.states["build"] == "skipped"
+    assert repeated.states["promote"] == "run"
+
+
+def test_the_printed_commands_install_the_wheel(story: Story, tmp_path: Path) -> None:
+    lines = story.desk.nox("pipeline").well().out.splitlines()
+    start = lines.index("install with:") + 1
+    commands = [line.strip() for line in lines[start:] if line.startswith("  ")]
+    assert len(commands) == 3
+    place = tmp_path / "somebody's"
+    subprocess.run([sys.executable, "-m", "venv", place], check=True)
+    # The machine of these tests has no network, and a person's own settings are not what is shown here.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
+    environment |= {"PATH": f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}", "PIP_CONFIG_FILE": os.devnull}
+    environment["PIP_DISABLE_PIP_VERSION_CHECK"] = "1"
+    for command in commands:
+        assert shlex.split(command)[:4] == ["python3", "-m", "pip", "install"]
+        done = subprocess.run(command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)  # noqa: S602
+        assert done.returncode == 0, done.stdout + done.stderr
+    script = "import hipwright_sample as h; print(h.__version__, h.saxpy(2.0, [1.0], [0.5]), h.__file__)"
+    done = subprocess.run([place / "bin" / "python", "-I", "-c", script], capture_output=True, text=True, check=True)
+    version, answer, file = done.stdout.split()
+    assert (version, answer) == ("1.0.0+rocm7.10.0", "[2.5]")
+    assert Path(file).is_relative_to(place)
+
+
+def test_force_redoes_one_stage_and_gives_the_same_bytes(story: Story) -> None:
+    before = (sha256(story.first.wheel), story.first.wheel.stat().st_mtime_ns)
+    forced = story.again("--force", "build", "--explain")
+    assert forced.states == {**dict.fromkeys(STAGES, "skipped"), "build": "run"}
+    after = (sha256(forced.wheel), forced.wheel.stat().st_mtime_ns)
+    assert after[0] == before[0]
+    assert after[1] > before[1]
+    assert "build sample: runs: forced" in forced.talk
+    assert "check sample: is skipped: nothing changed" in forced.talk
+
+
+def test_verify_finds_what_size_and_time_hide_and_makes_it_anew(story: Story) -> None:
+    wheel = story.first.wheel
+    whole, stat = wheel.read_bytes(), wheel.stat()
+    wheel.write_bytes(whole[:-1] + b"x")
+    os.utime(wheel, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert story.again("--until", "build").states["build"] == "skipped"
+    found = story.again("--until", "build", "--verify", "--explain")
+    assert found.states["build"] == "run"
+    assert f"build sample: runs: dist/{WHEEL} has changed" in found.talk
+    assert wheel.read_bytes() == whole
+
+
+def test_explain_names_what_changed(story: Story) -> None:
+    ran = story.again("--until", "publish", "--run-id", "second", "--explain")
+    assert ran.states["publish"] == "run"
+    assert "build sample: is skipped: nothing changed" in ran.talk
+    assert "publish sample: runs: changed: prefix (local-linux/… → second-linux…)" in ran.talk
+    assert (story.store / "second-linux/pytorch/generic/dist" / WHEEL).is_file()
+
+
+def test_dry_run_says_what_would_be_done_and_does_nothing(story: Story) -> None:
+    folders = ("build", "check", "envs", "lock", "lock.json", "publish", "src", "store", "test")
+    before = [tree_of(story.desk.work / name) for name in folders], sorted(os.listdir(story.desk.work))  # noqa: PTH208
+    ran = story.again("--gfx", "gfx90a", "--dry-run")
+    would = {entry["stage"]: entry["why"] for entry in ran.document["would-run"]}
+    assert would["build"] == "changed: targets (none → gfx90a)"
+    assert would["promote"] == "comes after build"
+    assert list(would) == STAGES[STAGES.index("build") :]
+    assert ran.states == dict.fromkeys(STAGES[: STAGES.index("build")], "skipped")
+    after = [tree_of(story.desk.work / name) for name in folders], sorted(os.listdir(story.desk.work))  # noqa: PTH208
+    assert after == before
+
+
+def test_dry_run_in_an_empty_work_dir_leaves_lock_files_alone(story: Story) -> None:
+    desk = story.desk.with_work("dry")
+    ran = desk.nox("pipeline", "--dry-run").well()
+    assert re.search(r"^checkout +sample +would run +it was never done$", ran.out, re.MULTILINE)
+    assert re.search(r"^promote +sample +would run +comes after checkout$", ran.out, re.MULTILINE)
+    left = [path for path in desk.work.rglob("*") if path.is_file()]
+    assert {path.suffix for path in left} <= {".lock"}
+
+
+def test_until_and_from_bound_a_run(story: Story) -> None:
+    ran = story.again("--until", "check")
+    assert list(ran.states) == STAGES[: STAGES.index("check") + 1]
+    # A new verdict is of another report, so what was promoted is promoted again with it.
+    redone = story.again("--from", "test", "--force", "test").states
+    assert redone == {**dict.fromkeys(STAGES, "skipped"), "test": "run", "promote": "run"}
+
+
+@pytest.mark.parametrize(
+    ("session", "words", "message"),
+    [
+        ("build_sample", ("--from", "check"), "--from check is later than build, where this command ends"),
+        ("checkout_sample", ("--until", "build"), "--until build is later than hipified-patches, where this command ends"),
+        ("pipeline", ("--from", "test", "--until", "build"), "--from test is later than build, where this command ends"),
+    ],
+)
+def test_bounds_that_exclude_each_other_are_refused(story: Story, session: str, words: tuple[str, ...], message: str) -> None:
+    assert story.desk.nox(session, *words, "--json").failed("option-conflict")["message"] == message
+
+
+def test_release_refuses_the_very_wheel_that_rehearsal_took(story: Story) -> None:
+    error = story.desk.nox("promote", "--channel", "release", "--json").failed("promotion-refused")
+    assert WHEEL in f"{error['message']} {error['excerpt']}"
+    assert "without a GPU" in f"{error['message']} {error['excerpt']}"
+    assert not (story.store / "channels" / "release").exists()
+    assert (story.store / "channels" / "rehearsal" / "dist" / WHEEL).is_file()
+
+
+def test_elsewhere_after_a_kill_in_the_middle_of_the_build_the_same_bytes_come_out(story: Story) -> None:
+    desk = story.desk.with_work("elsewhere")
+    error = desk.nox("build_sample", "--from", "build", "--json").failed("stage-missing")
+    assert "--from build needs the checkout stage of sample done" in error["message"]
+    desk.paste(error["hint"]).well()
+    with desk.started("build_sample", "--json") as run:
+        begun = "build/sample/*.partial-*/scratch/src/build"
+        until(lambda: list(desk.work.glob(begun)) or run.process.poll() is not None, "build of the sample")
+        run.process.kill()
+        assert run.process.wait() != 0
+    assert not list(desk.work.glob("build/sample/*/receipt.json"))
+    ran = desk.nox("build_sample", "--json").well()
+    assert (ran.states["checkout"], ran.states["build"]) == ("skipped", "run")
+    assert sha256(ran.wheel) == sha256(story.first.wheel)
+    assert not list(desk.work.glob("build/sample/*.partial-*"))
+    for stage in ("checkout", "base-patches", "hipify", "hipified-patches"):
+        modules = [
+            [(module["path"], module["upstream"], module["base"], module["hipified"], module["expected"]) for module in found]
+            for found in (other.receipt(stage)["result"]["value"]["modules"] for other in (ran, story.first))
+        ]
+        assert modules[0] == modules[1]
+        assert len(modules[0]) == 2
