@@ -1,0 +1,145 @@
+"""PyTorch's recipe: what its data and its hooks say of a build."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from build_tools.builds.hooks import BuildContext, ProjectHooks, load_hooks
+from build_tools.builds.variables import constants, merge
+from build_tools.config.project import load_project
+from build_tools.errors import HipwrightError
+from build_tools.patches.series import find_line, load_series
+from build_tools.types import CommitId, GfxTarget, Platform, ProjectName
+
+EXTERNAL_BUILDS = Path(__file__).resolve().parents[3] / "external-builds"
+FOLDER = EXTERNAL_BUILDS / "pytorch"
+PROJECT = load_project(EXTERNAL_BUILDS, ProjectName("pytorch"))
+HOOK = "from torch import _rocm_init\n"
+
+
+@pytest.fixture
+def hooks() -> ProjectHooks:
+    return load_hooks(FOLDER)
+
+
+def context(platform: Platform = Platform.LINUX, *targets: str, root: Path | None = None) -> BuildContext:
+    return BuildContext(
+        project="pytorch",
+        version="2.6.0+rocm7.10.0",
+        rocm_version="7.10.0a20251124",
+        rocm_root=root,
+        targets=tuple(map(GfxTarget, targets)),
+        platform=platform,
+        upstream=CommitId("1" * 40),
+        source_date=0,
+        environment=Path("/envs/e"),
+    )
+
+
+def tree_with(folder: Path, init: str = HOOK) -> Path:
+    (folder / "torch").mkdir()
+    (folder / "torch" / "__init__.py").write_text(init, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("ref", "line"),
+    [
+        ("release/2.6", "2.6"),
+        ("v2.6.1", "2.6"),
+        ("nightly", None),
+        ("main", None),
+        ("release/2.13", None),
+        ("release/1.13", None),
+    ],
+)
+def test_every_known_ref_has_its_line(ref: str, line: str | None) -> None:
+    found, reason = find_line(PROJECT, ref, folder=FOLDER)
+    assert found == line
+    assert reason
+
+
+@pytest.mark.parametrize("ref", ["release/2.7", "my-branch", "0" * 40])
+def test_a_ref_that_nobody_has_looked_at_is_an_error_and_not_a_build_without_patches(ref: str) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        find_line(PROJECT, ref, folder=FOLDER)
+    assert caught.value.code.name == "no-line"
+
+
+def test_every_patch_says_why_it_is_there_and_when_it_can_go() -> None:
+    series = load_series(FOLDER, "2.6")
+    assert len(series.patches) == 3
+    for patch in series.patches:
+        assert patch.entry.upstream.startswith("https://github.com/pytorch/pytorch/pull/")
+        assert patch.entry.drop_when
+        assert len(patch.data) < 5000
+
+
+@pytest.mark.parametrize("platform", list(Platform))
+def test_a_build_is_for_rocm_and_for_nothing_else(platform: Platform) -> None:
+    values = constants(PROJECT, platform)
+    assert (values["USE_ROCM"], values["USE_CUDA"]) == ("ON", "OFF")
+    assert values["USE_KINETO"] == {Platform.LINUX: "ON", Platform.WINDOWS: "OFF"}[platform]
+
+
+@pytest.mark.parametrize(
+    ("platform", "targets", "setting"),
+    [
+        pytest.param(Platform.LINUX, ("gfx942",), "OFF", id="on Linux it needs triton"),
+        pytest.param(Platform.WINDOWS, ("gfx1151",), "ON", id="aotriton has it"),
+        pytest.param(Platform.WINDOWS, ("gfx906", "gfx90a"), "ON", id="one is enough"),
+        pytest.param(Platform.WINDOWS, ("gfx906", "gfx1030"), "OFF", id="an empty list would break it"),
+        pytest.param(Platform.WINDOWS, (), "OFF", id="none"),
+    ],
+)
+def test_the_attention_kernels_are_built_where_they_can_be(
+    hooks: ProjectHooks, platform: Platform, targets: tuple[str, ...], setting: str
+) -> None:
+    values = hooks.build_environment(context(platform, *targets))
+    assert values["USE_FLASH_ATTENTION"] == values["USE_MEM_EFF_ATTENTION"] == setting
+
+
+def test_rocms_own_blas_is_taken_where_the_sdk_has_it(hooks: ProjectHooks, tmp_path: Path) -> None:
+    assert "BLAS" not in hooks.build_environment(context(root=tmp_path))
+    (tmp_path / "lib" / "host-math").mkdir(parents=True)
+    values = hooks.build_environment(context(root=tmp_path))
+    assert values["BLAS"] == "OpenBLAS"
+    assert values["OpenBLAS_HOME"] == str(tmp_path / "lib" / "host-math")
+
+
+def test_compiler_flags_of_data_and_hook_add_up(hooks: ProjectHooks, tmp_path: Path) -> None:
+    whole = merge(constants(PROJECT, Platform.LINUX), hooks.build_environment(context(root=tmp_path)))
+    assert "-Wno-error=restrict" in whole["CXXFLAGS"]
+    assert f"-I{tmp_path / 'include' / 'roctracer'}" in whole["CXXFLAGS"]
+
+
+@pytest.mark.parametrize("platform", list(Platform))
+def test_the_wheel_gets_a_module_that_loads_the_very_rocm_that_it_pins(
+    hooks: ProjectHooks, tmp_path: Path, platform: Platform
+) -> None:
+    hooks.prepare_sources(tree_with(tmp_path), context(platform))
+    text = (tmp_path / "torch" / "_rocm_init.py").read_text(encoding="utf-8")
+    (call,) = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    assert ast.unparse(call.func) == "rocm_sdk.initialize_process"
+    given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+    assert given["check_version"] == "7.10.0a20251124"
+    names = given["preload_shortnames"]
+    assert len(names) == len(set(names)) == {Platform.LINUX: 22, Platform.WINDOWS: 13}[platform]
+    assert "amdhip64" in names
+    assert ("rccl" in names) == (platform is Platform.LINUX)
+
+
+def test_a_tree_that_would_never_load_it_is_refused(hooks: ProjectHooks, tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        hooks.prepare_sources(tree_with(tmp_path, "import os\n"), context())
+    assert caught.value.code.name == "bad-source-tree"
+    assert caught.value.hint
+
+
+def test_the_module_is_not_hidden_from_build_backends_that_ask_git(hooks: ProjectHooks, tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("build/\n/torch/_rocm_init.py\n*.o\n", encoding="utf-8")
+    hooks.prepare_sources(tree_with(tmp_path), context())
+    assert (tmp_path / ".gitignore").read_text(encoding="utf-8") == "build/\n*.o\n"
