@@ -1,0 +1,209 @@
+"""The reference pages that are made from the code: error codes, commands, options, and the schemas of data files and records.
+
+``nox -s docs`` holds the pages to the code; with ``-- --write`` it writes them.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from build_tools import files
+from build_tools.config.channels import ChannelTable
+from build_tools.config.owned import OwnedNames
+from build_tools.config.project import Project
+from build_tools.config.targets import Targets
+from build_tools.errors import CODES, Kind
+from build_tools.inputs.catalogue import Catalogue
+from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
+from build_tools.options.model import GROUPS, OPTIONS, Option
+from build_tools.patches.series import SeriesFile
+from build_tools.receipts.check import CheckReport
+from build_tools.receipts.lock import Lock
+from build_tools.receipts.snapshot import Snapshot
+from build_tools.receipts.stage import StageReceipt
+from build_tools.receipts.verdict import Verdict
+from build_tools.sources.embedded import EmbeddedSources
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+__all__ = ["SCHEMAS", "find_drift", "reference_pages", "write_reference"]
+
+SCHEMAS: Final[Mapping[str, type]] = {
+    "channels": ChannelTable,
+    "check-report": CheckReport,
+    "inputs": Catalogue,
+    "lock": Lock,
+    "owned": OwnedNames,
+    "project": Project,
+    "receipt": StageReceipt,
+    "repository": EmbeddedSources,
+    "series": SeriesFile,
+    "snapshot": Snapshot,
+    "targets": Targets,
+    "verdict": Verdict,
+}
+"""The models whose JSON schema is published, by the name of the schema file."""
+
+_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_NOTE: Final = "<!-- Made from the code by `nox -s docs -- --write`; edits are lost. -->"
+
+_KINDS: Final[Mapping[Kind, str]] = {
+    Kind.USAGE: "A command was given something that it does not take.",
+    Kind.INPUT: "Something that was handed in is missing, malformed or contradicts itself.",
+    Kind.MACHINE: "This machine lacks something.",
+    Kind.NETWORK: "Something could not be reached or fetched.",
+    Kind.FINDING: "The work was done and found a fault.",
+    Kind.CONFLICT: "Someone else's work, or a person's own, is in the way.",
+}
+
+
+def reference_pages() -> dict[str, str]:
+    """Return all generated pages: their texts by path relative to ``docs/reference``."""
+    pages = {"errors.md": _errors(), "commands.md": _commands(), "options.md": _options()}
+    schemas = {name: msgspec.json.schema(model) for name, model in SCHEMAS.items()} | {"hipwright": _settings_schema()}
+    return pages | {f"schema/{name}.json": _schema(name, schema) for name, schema in sorted(schemas.items())}
+
+
+def find_drift(folder: Path) -> tuple[str, ...]:
+    """Return what differs between ``docs/reference`` and the code, a line each: pages that are missing, other, or nobody's.
+
+    Parameters
+    ----------
+    folder
+        The folder ``docs/reference``.
+    """
+    pages = reference_pages()
+    lines = []
+    for name, text in pages.items():
+        path = folder / name
+        if not path.is_file():
+            lines.append(f"{name} is missing")
+        elif path.read_bytes() != text.encode():
+            lines.append(f"{name} differs from the code")
+    known = set(pages)
+    strays = (path for path in (folder / "schema").glob("*") if path.relative_to(folder).as_posix() not in known)
+    return tuple(lines + [f"{path.relative_to(folder).as_posix()} is no schema of ours" for path in sorted(strays)])
+
+
+def write_reference(folder: Path) -> tuple[str, ...]:
+    """Write the pages that differ from the code, and return their names.
+
+    Parameters
+    ----------
+    folder
+        The folder ``docs/reference``.
+    """
+    written = []
+    for name, text in reference_pages().items():
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != text.encode():
+            files.write_text(path, text)
+            written.append(name)
+    return tuple(written)
+
+
+def _errors() -> str:
+    kinds = [(kind.name.lower(), str(kind.value), _KINDS[kind]) for kind in Kind]
+    codes = [(f"`{code.name}`", code.kind.name.lower(), code.meaning) for _, code in sorted(CODES.items())]
+    return _page(
+        "Error codes",
+        "A failure prints `error[code]: what happened`, then where, then `hint:` with what to do next. Codes are stable.",
+        "With `--json` the document on stdout holds the code. `invoke` exits with the number of the code's kind, nox with 1.",
+        "## Kinds",
+        _table(("kind", "exit status of `invoke`", "means"), kinds),
+        "## Codes",
+        _table(("code", "kind", "means"), codes),
+    )
+
+
+def _commands() -> str:
+    parts = [
+        "Options of a nox session stand after `--`, those of an invoke task after its name. [Options](options.md) says what they do.",
+    ]
+    for command in (*COMMANDS.values(), *PROJECT_COMMANDS.values()):
+        listed = ", ".join(f"`{_shown(option)}`" for option in command.options)
+        parts += [f"## `{_typed(command)}`", command.summary.replace("{project}", "`<p>`"), f"Takes {listed}."]
+    parts.insert(
+        1, "`<p>` stands for a project's name, with `_` for `-`: there is one such session for each project in `external-builds`."
+    )
+    return _page("Commands", *parts)
+
+
+def _options() -> str:
+    parts = [
+        "The command line counts before the environment, that before `hipwright.toml` in the clone, and that before the default.",
+        "`invoke show-config` shows all values and where each came from.",
+        "Paths on the command line and in the environment are relative to the folder where the command was typed.",
+        "Those in `hipwright.toml` are relative to the clone. Its keys are the options without `--`.",
+        "Two options that say the same thing differently, given at the same level, are an error.",
+    ]
+    for group, title in GROUPS.items():
+        rows = [_option_row(option) for option in OPTIONS.values() if option.group == group]
+        parts += [f"## {title[0].upper()}{title[1:]}", _table(("option", "environment", "means"), rows)]
+    return _page("Options", *parts)
+
+
+def _option_row(option: Option) -> tuple[str, str, str]:
+    flags = ", ".join(f"`{flag}`" for flag in (_shown(option), *option.other_flags))
+    names = ", ".join(f"`{name}`" for name in (option.environment, *option.other_environment))
+    facts = [option.help.replace("<", r"\<")]
+    if option.choices:
+        facts.append(f"One of {', '.join(f'`{choice}`' for choice in option.choices)}.")
+    if option.repeatable:
+        facts.append("Several: again, or with commas." if option.kind == "names" else "Several: again.")
+    if option.says:
+        others = [f"`{other.flag}`" for other in OPTIONS.values() if other.says == option.says and other is not option]
+        facts.append(f"Not together with {', '.join(others)}.")
+    return flags, names, " ".join(facts)
+
+
+def _shown(option: Option) -> str:
+    value = "" if option.kind == "flag" else f" {option.metavar or 'VALUE'}"
+    return f"{option.flag}{value}"
+
+
+def _typed(command: Command) -> str:
+    if command.front == "invoke":
+        return f"invoke {command.name}"
+    return f"nox -s {command.name}_<p>" if command.name in PROJECT_COMMANDS else f"nox -s {command.name}"
+
+
+def _schema(name: str, schema: Mapping[str, Any]) -> str:
+    return json.dumps({"$schema": _DIALECT, "title": name, **schema}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _settings_schema() -> dict[str, Any]:
+    """Return the schema of ``hipwright.toml``, which has no model of its own: its keys are the options."""
+    keys: dict[str, Any] = {}
+    patterns: dict[str, Any] = {}
+    for option in OPTIONS.values():
+        entry = {"description": option.help, **_value_schema(option)}
+        if option.per_project:
+            patterns[f"^[a-z0-9][a-z0-9-]*-{option.name}$"] = entry
+        else:
+            keys[option.flag.removeprefix("--")] = entry
+    return {"type": "object", "properties": keys, "patternProperties": patterns, "additionalProperties": False}
+
+
+def _value_schema(option: Option) -> dict[str, Any]:
+    if option.kind == "flag":
+        return {"type": "boolean"}
+    if option.kind == "integer":
+        return {"type": "integer", "minimum": 1}
+    one: dict[str, Any] = {"enum": list(option.choices)} if option.choices else {"type": "string"}
+    return {"anyOf": [one, {"type": "array", "items": one}]} if option.repeatable else one
+
+
+def _page(title: str, *parts: str) -> str:
+    return "\n\n".join((f"# {title}", _NOTE, *parts)) + "\n"
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    # A bar inside a cell, in code too, would end the cell.
+    return "\n".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines)
