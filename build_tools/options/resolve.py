@@ -179,6 +179,9 @@ def _from_arguments(
         _refuse_unknown(rest[0], command, parser)
     found: dict[str, list[Given]] = {}
     for target, texts in vars(namespace).items():
+        if texts and not all(isinstance(text, str) for text in texts):
+            # argparse takes "--" out of an option's value and leaves nothing of it.
+            raise HipwrightError("bad-option-value", f"--{_name(target)} does not take '--'")
         if texts and target == _PATHS:
             found[target] = [Given(text=text, origin="command line", base=base) for text in texts]
         elif texts:

@@ -107,6 +107,7 @@ def test_stages_are_parsed() -> None:
         (["--projects", ","], "bad-option-value", "nothing"),
         (["--run-id", ""], "bad-option-value", "empty"),
         (["stray"], "unknown-option", "stray"),
+        (["--run-id=--"], "bad-option-value", "'--'"),
         (["--gfx", "gfx942", "--gpu-family", "gfx94X-dcgpu"], "option-conflict", "GPU targets"),
         (["--rocm-find-links", "a", "--rocm-index-url", "b"], "option-conflict", "source of the ROCm packages"),
         (["--run-id", "a", "--run-id", "b"], "option-conflict", "twice"),
@@ -155,7 +156,7 @@ def test_environment_names_are_distinct() -> None:
 
 texts = st.text(
     st.characters(codec="utf-8", exclude_characters=",\0", exclude_categories=("Cs", "Cc")), min_size=1, max_size=12
-).filter(lambda text: text.strip() == text and text != "")
+).filter(lambda text: text.strip() == text and text not in {"", "--"})
 
 
 @given(run_id=texts, ref=texts, families=st.booleans(), targets=st.lists(texts, min_size=1, max_size=3), wait=st.booleans())
