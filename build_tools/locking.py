@@ -157,19 +157,17 @@ def fitting(entry: LockedProject, interpreter: Interpreter) -> LockedProject:
 def _lock_one(project: Project, workplace: Workplace, *, packages: bool) -> Locked:
     settings, path = workplace.settings, workplace.work_dir / "lock.json"
     began = time.monotonic()
-    if not settings.relock:
-        entry = _read(path).projects.get(project.name)
-        if entry is not None:
-            refuse_contradiction(entry, project, workplace)
-            if not (packages and _incomplete(entry, project, workplace)):
-                return _with_series_of_today(entry, project, workplace, path)
+    standing = _standing(_read(path).projects.get(project.name), project, workplace, packages=packages)
+    if standing is not None:
+        return standing
     guard = workplace.lock_file(f"lock-{project.name}")
     with hold(guard, purpose=f"locking {project.name}", wait=settings.wait, on_wait=workplace.console.say):
         earlier = _read(path).projects.get(project.name)
+        # Another run may have locked it while this one waited.
+        standing = _standing(earlier, project, workplace, packages=packages)
+        if standing is not None:
+            return standing
         if earlier is not None and not settings.relock:
-            refuse_contradiction(earlier, project, workplace)
-            if not (packages and _incomplete(earlier, project, workplace)):
-                return _with_series_of_today(earlier, project, workplace, path)
             with workplace.console.group(f"lock the packages of {project.name}"):
                 entry, why = _with_packages(earlier, project, workplace), "its packages were not locked yet"
         else:
@@ -180,6 +178,16 @@ def _lock_one(project: Project, workplace: Workplace, *, packages: bool) -> Lock
             why = "--relock" if settings.relock else "the work dir had not locked it"
         _write(path, entry, workplace)
     return Locked(project=entry, fresh=True, why=why, seconds=time.monotonic() - began, earlier=earlier)
+
+
+def _standing(entry: LockedProject | None, project: Project, workplace: Workplace, *, packages: bool) -> Locked | None:
+    """Return what an entry stands for when it is all that is needed; None when there is something to resolve."""
+    if entry is None or workplace.settings.relock:
+        return None
+    refuse_contradiction(entry, project, workplace)
+    if packages and _incomplete(entry, project, workplace):
+        return None
+    return _with_series_of_today(entry, project, workplace, workplace.work_dir / "lock.json")
 
 
 def restore(entry: LockedProject, workplace: Workplace) -> None:

@@ -69,6 +69,10 @@ class Option:
         prefix = "<PROJECT>_" if self.per_project else ""
         return f"HIPWRIGHT_{prefix}{('no-' if self.negative else '') + self.name}".upper().replace("-", "_")
 
+    def environment_of(self, project: str) -> str:
+        """Return the environment name for a project; of an ordinary option, its only one."""
+        return self.environment.replace("<PROJECT>", project.upper().replace("-", "_"))
+
     @property
     def repeatable(self) -> bool:
         """Whether it may be given several times."""

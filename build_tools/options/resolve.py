@@ -219,8 +219,7 @@ def _from_environment(
     found: dict[str, list[Given]] = {}
     for option in command.options:
         for project in projects if option.per_project else ("",):
-            own = option.environment.replace("<PROJECT>", project.upper().replace("-", "_"))
-            names = [name for name in (own, *option.other_environment) if environment.get(name)]
+            names = [name for name in (option.environment_of(project), *option.other_environment) if environment.get(name)]
             texts = {_as_given(option, name, environment[name]) for name in names}
             if len(texts) > 1:
                 message = f"{' and '.join(names)} say different things in the environment"
@@ -242,9 +241,7 @@ def _as_given(option: Option, name: str, text: str) -> str:
 def _refuse_unknown_names(environment: Mapping[str, str], projects: Sequence[str]) -> None:
     """Refuse a name that begins like ours and is none: a misspelt one would say nothing."""
     known = {
-        option.environment.replace("<PROJECT>", project.upper().replace("-", "_"))
-        for option in OPTIONS.values()
-        for project in (projects if option.per_project else ("",))
+        option.environment_of(project) for option in OPTIONS.values() for project in (projects if option.per_project else ("",))
     }
     for name in environment:
         if name.startswith("HIPWRIGHT_") and name not in known and not name.startswith(_FOR_TESTS):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from build_tools.builds.plan import BuildPlan
     from build_tools.builds.preflight import Compiler
     from build_tools.config.project import Project
+    from build_tools.environments.interpreter import Interpreter
     from build_tools.pipeline.chain import Chain
     from build_tools.receipts.snapshot import IndexedFile
 
@@ -81,7 +82,7 @@ def provision_work(chain: Chain) -> Work:
         "build tools": digest.of_file(pins),
         "base index settings": place.settings_identity,
         "requirements": ", ".join(sorted(request.requires)),
-        "interpreter": f"{interpreter.python_tag} {interpreter.version} {interpreter.path}",
+        "interpreter": _words_for(interpreter),
     }
     return _work(chain, Stage.PROVISION, parts, make, after=(Stage.LOCK,), intact=intact)
 
@@ -249,7 +250,7 @@ def test_work(chain: Chain) -> Work:
         "tests": digest.of_folder(tests) if tests.is_dir() else "none",
         "test tools": digest.of_file(pins),
         "requirements": ", ".join(chain.project.tests.requires) or "none",
-        "interpreter": f"{interpreter.python_tag} {interpreter.version} {interpreter.path}",
+        "interpreter": _words_for(interpreter),
         "devices": ";".join(visible) or "none",
     }
     return _work(chain, Stage.TEST, parts, make, after=(Stage.LOCK, Stage.PUBLISH))
@@ -305,6 +306,10 @@ def _work(
         intact=intact,
         label=label,
     )
+
+
+def _words_for(interpreter: Interpreter) -> str:
+    return f"{interpreter.python_tag} {interpreter.version} {interpreter.path}"
 
 
 def _python_tag(chain: Chain) -> str:
