@@ -43,6 +43,8 @@ if Path(sys.argv[0]).name in {"invoke", "inv", "invoke.exe", "inv.exe", "__main_
         sys.exit(2)
     typed = typed_for(sys.argv[1:], tuple(TASKS))
     if typed is not None:
-        refuse_bad_arguments(
-            Call(command=TASKS[typed[0]], clone=CLONE, typed_in=Path.cwd(), machine=dict(os.environ), arguments=typed[1])
-        )
+        call = Call(command=TASKS[typed[0]], clone=CLONE, typed_in=Path.cwd(), machine=dict(os.environ), arguments=typed[1])
+        if call.command.paths:
+            # invoke knows no plain arguments that may be left out.
+            sys.exit(execute(call).status)
+        refuse_bad_arguments(call)

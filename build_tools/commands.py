@@ -58,6 +58,7 @@ _LEAST_SECRET: Final = 6
 _ENDING_SIGNALS: Final = ("SIGTERM", "SIGHUP", "SIGBREAK")
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_IN_THE_WAY: Final = frozenset({errno.EISDIR, errno.ENOTDIR})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -317,8 +318,8 @@ def _texts(settings: Settings) -> Iterator[str]:
     """Return every text among the values of the options."""
     for entry in fields(settings):
         value = getattr(settings, entry.name)
-        parts = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else (value,)
-        yield from (part for part in parts if isinstance(part, str))
+        for part in value.values() if isinstance(value, Mapping) else (value,):
+            yield from (text for text in (part if isinstance(part, tuple) else (part,)) if isinstance(text, str))
 
 
 @contextlib.contextmanager
@@ -355,6 +356,9 @@ def _of_the_machine(failure: OSError) -> HipwrightError | None:
         error = HipwrightError("disk-space", f"cannot write{place}: {failure.strerror}", hint=hint)
     elif failure.errno in _FORBIDDEN and place:
         hint = "see who owns it and what its permissions are, or choose another folder with --work-dir"
+        error = HipwrightError("folder-not-writable", f"cannot read or write{place}: {failure.strerror}", hint=hint)
+    elif failure.errno in _IN_THE_WAY and place:
+        hint = "something else is in its place: move that away, or choose another folder with --work-dir"
         error = HipwrightError("folder-not-writable", f"cannot read or write{place}: {failure.strerror}", hint=hint)
     if error is not None:
         error.__cause__ = failure

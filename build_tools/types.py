@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
-from typing import NewType
+import re
+from typing import Final, NewType
 
-__all__ = ["CommitId", "GfxTarget", "ObjectKey", "Platform", "ProjectName", "Sha256", "Stage", "TreeId"]
+__all__ = ["CommitId", "GfxTarget", "ObjectKey", "Platform", "ProjectName", "Sha256", "Stage", "TreeId", "is_commit_id"]
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 CommitId = NewType("CommitId", str)
 """A full git commit id: 40 lower-case hex digits."""
@@ -24,6 +27,15 @@ ProjectName = NewType("ProjectName", str)
 
 ObjectKey = NewType("ObjectKey", str)
 """A key in a store: relative, ``/`` between parts, no leading slash, never URL-encoded."""
+
+
+def is_commit_id(text: str) -> bool:
+    """Return whether a text is a :data:`CommitId`.
+
+    >>> is_commit_id("0" * 40), is_commit_id("0" * 39), is_commit_id("0" * 40 + chr(10))
+    (True, False, False)
+    """
+    return _COMMIT.fullmatch(text) is not None
 
 
 class Platform(enum.StrEnum):
@@ -47,3 +59,8 @@ class Stage(enum.StrEnum):
     PUBLISH = "publish"
     TEST = "test"
     PROMOTE = "promote"
+
+    @property
+    def number(self) -> int:
+        """Where it stands in the order, from 0: a stage with a higher number comes later."""
+        return list(Stage).index(self)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import functools
 import os.path
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from build_tools import digest
 from build_tools.config.project import SdistOrigin
 from build_tools.environments.download import fetch_sdist
 from build_tools.environments.interpreter import find_interpreter
 from build_tools.environments.make import make_environment
+from build_tools.environments.network import path_of
 from build_tools.environments.settings import DECIDING_NAMES, read_base_index, settings_files
+from build_tools.errors import HipwrightError, Where
 from build_tools.options.fronts import nox_words
 from build_tools.sources.git import Git
 from build_tools.sources.origin import open_origin
-from build_tools.urls import mask_userinfo
+from build_tools.sources.pins import is_address
+from build_tools.sources.urls import place_with_secrets
+from build_tools.urls import foreign_scheme, is_url, mask_userinfo, redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,6 +39,10 @@ if TYPE_CHECKING:
     from build_tools.types import Platform
 
 __all__ = ["Workplace"]
+
+_SILENT_SECONDS: Final = 30.0
+_MANIFEST_SECONDS: Final = 120.0
+"""How long a server may be silent that has a source manifest, and how long it may take in all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +112,66 @@ class Workplace:
         wanted: tuple[str | None, ...] = self.settings.python or (None,)
         return {text: find_interpreter(text, default=self.python, runner=self.runner, platform=self.platform) for text in wanted}
 
+    @functools.cached_property
+    def manifest(self) -> bytes:
+        """The bytes of the source manifest that ``--manifest`` names; none without one.
+
+        Raises
+        ------
+        HipwrightError
+            ``bad-manifest`` when nothing is there; ``source-unreachable``.
+        """
+        place = self.settings.manifest
+        if place is None:
+            return b""
+        named = redact(place)
+        if foreign_scheme(place) is not None:
+            message = f"{named} is an address of a kind that no source manifest is read from"
+            raise HipwrightError("bad-manifest", message, where=Where(file=named), hint="name a file, or an http address")
+        path = path_of(place) if is_url(place) else Path(place)
+        if path is None:
+            self.console.say(f"reading the source manifest {named}")
+            network = self.base.network()
+            network = replace(network, timeout=min(network.timeout, _SILENT_SECONDS))
+            answer = network.read(place, within=_MANIFEST_SECONDS)
+            if answer is None:
+                hint = "look at the address in a browser, or keep a copy and name the file"
+                raise HipwrightError(
+                    "bad-manifest", f"there is no source manifest at {named}", where=Where(file=named), hint=hint
+                )
+            return answer.body
+        try:
+            # Asked before it is opened: to open a pipe waits for somebody who writes into it.
+            if path.exists() and not path.is_file():
+                message = f"the source manifest {named} is no regular file"
+                raise HipwrightError("bad-manifest", message, where=Where(file=named), hint="name a JSON file")
+            return path.read_bytes()
+        except OSError as error:
+            message = f"cannot read the source manifest {named}: {error.strerror}"
+            hint = "name a JSON file that can be read, or an http address"
+            raise HipwrightError("bad-manifest", message, where=Where(file=named), hint=hint) from error
+
+    def submodule_urls(self, name: str) -> dict[str, str]:
+        """Return the addresses that submodules of a project are fetched from instead of their recorded ones, by path.
+
+        Raises
+        ------
+        HipwrightError
+            ``bad-option-value`` when one is no ``PATH=URL``, ``option-conflict`` when a path has two.
+        """
+        flag = f"--{name}-submodule-url"
+        found: dict[str, str] = {}
+        for text in self.settings.submodule_url.get(name, ()):
+            path, _, url = text.partition("=")
+            if not path.strip("/") or not url:
+                raise HipwrightError("bad-option-value", f"{flag} takes PATH=URL, not {redact(text)!r}")
+            if not is_address(url):
+                in_file = self.resolved.origin(f"submodule_url.{name}").startswith("hipwright.toml")
+                url = os.path.normpath((self.clone if in_file else self.typed_in) / url)
+            if found.setdefault(path.strip("/"), url) != url:
+                raise HipwrightError("option-conflict", f"{flag} gives two addresses for {path.strip('/')}")
+        return found
+
     def origin(self, project: Project, recorded: str | None = None) -> Origin:
         """Return a project's origin, fetched and imported when it is no git repository.
 
@@ -125,7 +193,11 @@ class Workplace:
             wanted = project.origin
             sdist = fetch_sdist(wanted.name, wanted.version, wanted.sha256, base=self.base, cache=self.cache)
         folder = self.external_builds / project.name
-        git = Git(runner=self.runner)
+        # Locks name addresses without their secrets; git alone is told where that really is.
+        secret: dict[str, str] = {}
+        for place in self.submodule_urls(project.name).values():
+            secret |= place_with_secrets(place)
+        git = Git(runner=self.runner, redirects=secret)
         return open_origin(project, folder=folder, url=url, sdist=sdist, cache=self.cache, git=git, say=self.console.say)
 
     def settings_files(self) -> tuple[Path, ...]:

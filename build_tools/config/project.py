@@ -13,21 +13,29 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 __all__ = [
+    "VERSION_PLACE",
     "Build",
+    "CommitFilePin",
     "EmbeddedOrigin",
     "GitOrigin",
     "Hipify",
     "Line",
     "Origin",
+    "Pin",
     "Project",
+    "RefKind",
     "Refs",
+    "RelatedCommitsPin",
     "RocmSdk",
     "SdistOrigin",
+    "SourceCommit",
     "Tests",
     "Version",
+    "VersionFilePin",
     "Wheel",
     "load_project",
     "project_names",
@@ -37,6 +45,10 @@ __all__ = [
 
 _PROJECT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 _DISTRIBUTION: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+VERSION_PLACE: Final = "{version}"
+"""What stands for the version in the forms of a project's release branches and tags."""
+_BRACE: Final = re.compile(r"[{}]")
+_BRANCH_FIELD: Final = re.compile(r"\{(?:major|minor|micro|version)\}")
 _UNSAFE: Final = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
 
 
@@ -76,9 +88,70 @@ Origin = GitOrigin | SdistOrigin | EmbeddedOrigin
 
 
 class Refs(Table, frozen=True, kw_only=True):
-    """Which ref a project gets when none is asked for."""
+    """Which ref a project gets when none is asked for and no pin says it, and what kind of ref a name is.
 
-    default: NonEmpty = "HEAD"
+    ``release`` is the name of a release branch with ``{version}`` in it, and ``release_tag`` the tag that says that the branch is a
+    stable one; a project that has them gets the newest stable one when ``default`` is not given, and others ``HEAD``.
+    ``nightly`` are the names of branches that move on every day, the first is the one to take.
+    """
+
+    default: NonEmpty | None = None
+    release: NonEmpty | None = None
+    release_tag: NonEmpty | None = None
+    nightly: tuple[NonEmpty, ...] = ()
+
+
+PlatformName = Literal["linux", "windows"]
+RefKind = Literal["release", "nightly"]
+
+
+class _Pin(Table, frozen=True, kw_only=True):
+    """A place that may state a project's commit.
+
+    ``platforms`` are those that it speaks for. ``when`` limits it to refs of that kind of the project that states it.
+    """
+
+    platforms: Annotated[tuple[PlatformName, ...], msgspec.Meta(min_length=1)] = ("linux", "windows")
+    when: RefKind | None = None
+
+
+class RelatedCommitsPin(_Pin, frozen=True, kw_only=True, tag="related-commits", tag_field="kind"):
+    """A row of another project's pin file: ``<os>|<source>|<project>|<branch>|<commit>|<origin>``.
+
+    ``project`` is the project whose tree holds ``file``; ``row`` is the name in the third field, ``linux`` and ``windows``
+    what the first one is for that platform. ``held_by`` is the repository of that project whose branches have the file, where its
+    own origin's have not.
+    """
+
+    project: NonEmpty
+    file: NonEmpty = "related_commits"
+    row: NonEmpty
+    held_by: NonEmpty | None = None
+    linux: NonEmpty = "ubuntu"
+    windows: NonEmpty = "ubuntu"
+
+
+class CommitFilePin(_Pin, frozen=True, kw_only=True, tag="commit-file", tag_field="kind"):
+    """A file that holds one commit: of another project's tree, or without ``project`` beside this ``project.toml``.
+
+    ``origin`` is the repository that has the commit, where it is another one than the project's own; ``branch`` the one that holds it.
+    """
+
+    project: NonEmpty | None = None
+    file: NonEmpty
+    origin: NonEmpty | None = None
+    branch: NonEmpty | None = None
+
+
+class VersionFilePin(_Pin, frozen=True, kw_only=True, tag="version-file", tag_field="kind"):
+    """A file of another project's tree that holds a version; ``branch`` says which branch that is (``release/{major}.{minor}.x``)."""
+
+    project: NonEmpty
+    file: NonEmpty
+    branch: NonEmpty
+
+
+Pin = RelatedCommitsPin | CommitFilePin | VersionFilePin
 
 
 class Line(Table, frozen=True, kw_only=True):
@@ -94,9 +167,13 @@ class Line(Table, frozen=True, kw_only=True):
 
 
 class Version(Table, frozen=True, kw_only=True):
-    """Where the base version of the sources stands: a file of the tree, or a fixed text (a source distribution's)."""
+    """Where the base version of the sources stands: a file of the tree, or a fixed text (a source distribution's).
+
+    ``pattern`` is a regular expression, matched line by line, whose first group is the version; without it the file is one line.
+    """
 
     file: str | None = None
+    pattern: str | None = None
     fixed: str | None = None
 
 
@@ -122,20 +199,30 @@ class Build(Table, frozen=True, kw_only=True):
 
     ``requires`` are requirements from the base index beyond the tree's own ``build-system.requires``; ``owned_requires`` come only
     from the sources that the command names. ``environment`` holds constants, per platform under ``linux`` and ``windows``.
-    ``variables`` names the environment variable that gets a computed value.
+    ``variables`` names the environment variable that gets a computed value (``version-suffix`` is the local part with its plus sign,
+    for sources that put it behind a version of their own); ``package-versions`` names the variable that gets the version of a package
+    that the wheel pins. A setting of ``config-settings`` may have several values.
     """
 
     requires: tuple[str, ...] = ()
     owned_requires: tuple[str, ...] = ()
-    config_settings: dict[str, str] = {}
+    config_settings: dict[str, str | tuple[str, ...]] = {}
     environment: dict[str, str] = {}
     linux: dict[str, str] = {}
     windows: dict[str, str] = {}
     variables: dict[
-        Literal["version", "build-number", "targets", "rocm-home", "install-requirements", "source-commit"],
+        Literal["version", "version-suffix", "build-number", "targets", "rocm-home", "install-requirements", "source-commit"],
         str,
     ] = {}
+    package_versions: dict[str, str] = {}
     time_limit_minutes: Minutes = 24 * 60
+
+
+class SourceCommit(Table, frozen=True, kw_only=True):
+    """Where a wheel says which commit it was built from: a Python member, and the name in it that is assigned the commit."""
+
+    member: NonEmpty
+    name: NonEmpty = "git_version"
 
 
 class Wheel(Table, frozen=True, kw_only=True):
@@ -151,6 +238,7 @@ class Wheel(Table, frozen=True, kw_only=True):
     linux_members: tuple[str, ...] = ()
     windows_members: tuple[str, ...] = ()
     pinned_requirements: tuple[str, ...] = ()
+    source_commit: SourceCommit | None = None
 
 
 class Tests(Table, frozen=True, kw_only=True):
@@ -171,6 +259,7 @@ class Project(Table, frozen=True, kw_only=True):
     summary: NonEmpty
     origin: Origin
     refs: Refs = Refs()
+    pins: tuple[Pin, ...] = ()
     lines: tuple[Line, ...] = ()
     version: Version
     hipify: Hipify | None = None
@@ -234,6 +323,9 @@ def _check(project: Project, text: str, path: Path) -> None:
         (["rocm", "embedded"], project.rocm.embedded),
         (["tests", "folder"], project.tests.folder),
     ]
+    if project.wheel.source_commit is not None:
+        paths.append((["wheel", "source-commit", "member"], project.wheel.source_commit.member))
+    paths += [(["pins", number, "file"], pin.file) for number, pin in enumerate(project.pins)]
     for number, rule in enumerate(project.lines):
         paths.append((["lines", number, "line"], rule.line))
     names: list[tuple[list[str | int], str]] = [(["wheel", "distribution"], project.wheel.distribution)]
@@ -251,11 +343,56 @@ def _check(project: Project, text: str, path: Path) -> None:
         if value is not None and not _stays_inside(value)
     ]
     wrong += [(steps, f"{value!r} is no name of a distribution") for steps, value in names if not _DISTRIBUTION.fullmatch(value)]
+    wrong += [*_wrong_refs(project.refs), *_wrong_pins(project), *_wrong_version(project.version), *_wrong_commit(project.wheel)]
     if project.sdk == "none" and project.wheel.version_suffix == "rocm":
         wrong.append((["wheel", "version-suffix"], 'the version is to name the ROCm packages, and sdk = "none" has none'))
     for steps, message in wrong:
         where = Where(file=path, line=line_of(text, steps), key=".".join(str(step) for step in steps))
         raise HipwrightError("bad-data-file", message, where=where)
+
+
+_Wrong = tuple[list[str | int], str]
+"""A key, and what is wrong with it."""
+
+
+def _wrong_refs(refs: Refs) -> Iterator[_Wrong]:
+    for key, text in (("release", refs.release), ("release-tag", refs.release_tag)):
+        if text is not None and (text.count(VERSION_PLACE) != 1 or _BRACE.search(text.replace(VERSION_PLACE, ""))):
+            yield ["refs", key], f"{text!r} should have {VERSION_PLACE} in it, once, and no other braces"
+    if refs.release_tag is not None and refs.release is None:
+        yield ["refs", "release-tag"], "a tag says which release branch is stable, and no 'release' says which are some"
+
+
+def _wrong_pins(project: Project) -> Iterator[_Wrong]:
+    for number, pin in enumerate(project.pins):
+        steps: list[str | int] = ["pins", number]
+        if pin.project == project.name:
+            yield [*steps, "project"], "a project cannot state its own pin in its own tree"
+        if pin.project is not None and not _PROJECT_NAME.fullmatch(pin.project):
+            yield [*steps, "project"], f"{pin.project!r} is no name of a project"
+        if pin.project is None and pin.when is not None:
+            yield [*steps, "when"], "a file beside project.toml speaks for every ref: only another project's tree is at one"
+        if isinstance(pin, VersionFilePin) and _BRACE.search(_BRANCH_FIELD.sub("", pin.branch)):
+            yield [*steps, "branch"], f"{pin.branch!r} has other fields than {{major}}, {{minor}}, {{micro}} and {VERSION_PLACE}"
+
+
+def _wrong_version(version: Version) -> Iterator[_Wrong]:
+    if version.pattern is None:
+        return
+    if version.file is None:
+        yield ["version", "pattern"], "a pattern is for the lines of a file, and no file is named"
+    try:
+        groups = re.compile(version.pattern).groups
+    except re.error as error:
+        yield ["version", "pattern"], f"{version.pattern!r} is no regular expression: {error}"
+    else:
+        if groups != 1:
+            yield ["version", "pattern"], f"{version.pattern!r} has {groups} groups, and one is needed: the version"
+
+
+def _wrong_commit(wheel: Wheel) -> Iterator[_Wrong]:
+    if wheel.source_commit is not None and not wheel.source_commit.name.isidentifier():
+        yield ["wheel", "source-commit", "name"], f"{wheel.source_commit.name!r} is no name in Python"
 
 
 def _stays_inside(text: str) -> bool:

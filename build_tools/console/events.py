@@ -5,14 +5,18 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from build_tools.errors import HipwrightError
 
-__all__ = ["Console", "Event", "Failed", "GroupBegan", "GroupEnded", "Line", "Renderer", "Said", "Table"]
+__all__ = ["Console", "Event", "Failed", "GroupBegan", "GroupEnded", "Line", "Progress", "Renderer", "Said", "Table"]
+
+
+_SEVERAL: Final = 5
+_MANY: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,6 +32,26 @@ class Line:
     """One output line of a running program, for a live tail."""
 
     text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """So many of a number of like things are done; a live line, and in a log a few lines at the most."""
+
+    what: str
+    done: int
+    total: int
+
+    @property
+    def text(self) -> str:
+        """It as a sentence."""
+        return f"{self.what}: {self.done} of {self.total}"
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a log tells it: the last of several, and each quarter of many."""
+        quarter = self.done * 4 // self.total > (self.done - 1) * 4 // self.total
+        return self.total >= _SEVERAL and (self.done == self.total or (self.total >= _MANY and quarter))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,7 +87,7 @@ class Failed:
     error: HipwrightError
 
 
-Event = Said | Line | GroupBegan | GroupEnded | Table | Failed
+Event = Said | Line | Progress | GroupBegan | GroupEnded | Table | Failed
 
 
 class Renderer(Protocol):
@@ -102,6 +126,10 @@ class Console:
     def line(self, text: str) -> None:
         """Pass on an output line of a running program."""
         self.renderer.show(Line(text=self.mask(text)))
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        """Say how many of a number of like things are done."""
+        self.renderer.show(Progress(what=self.mask(what), done=done, total=total))
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
         """Show a result as a table."""

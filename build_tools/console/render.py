@@ -12,7 +12,8 @@ from rich.markup import escape
 from rich.status import Status
 from rich.table import Table as RichTable
 
-from build_tools.console.events import Event, Failed, GroupBegan, GroupEnded, Line, Said, Table
+from build_tools.console.events import Event, Failed, GroupBegan, GroupEnded, Line, Progress, Said, Table
+from build_tools.errors import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +33,9 @@ def failure_text(error: HipwrightError) -> str:
     if error.where is not None and str(error.where):
         lines.append(f"  where: {error.where}")
     if error.excerpt:
-        lines += ["  first error:", *(f"    {line}" for line in error.excerpt.splitlines())]
+        # What a program said before it failed; anything else is the list that the message speaks of.
+        lines += ["  first error:"] if error.code.kind is Kind.FINDING else []
+        lines += [f"    {line}" for line in error.excerpt.splitlines()]
     if error.log is not None:
         lines.append(f"  log: {error.log}")
     if error.hint:
@@ -98,8 +101,8 @@ class TerminalRenderer:
                 self._print(f"warning: {text}", "yellow")
             case Said(text=text):
                 self._print(text, None)
-            case Line(text=text):
-                self._tail(text)
+            case Line() | Progress():
+                self._tail(event)
             case GroupBegan(title=title):
                 self._title = title
                 if self._talk.is_terminal:
@@ -126,10 +129,12 @@ class TerminalRenderer:
             self._status.stop()
             self._status = None
 
-    def _tail(self, text: str) -> None:
-        if self._status is not None and text.strip():
+    def _tail(self, event: Line | Progress) -> None:
+        if self._status is not None and event.text.strip():
             room = max(10, self._talk.width - len(self._title) - 8)
-            self._status.update(f"{escape(self._title)}  [dim]{escape(text.strip()[:room])}[/dim]")
+            self._status.update(f"{escape(self._title)}  [dim]{escape(event.text.strip()[:room])}[/dim]")
+        elif isinstance(event, Progress) and event.is_told:
+            self._print(event.text, None)
 
     def _print(self, text: str, style: str | None) -> None:
         self._talk.print(escape(text), style=style, soft_wrap=True)
@@ -154,8 +159,9 @@ class GitHubRenderer:
                 self._command(f"::warning::{_data(text)}")
             case Said(text=text):
                 self._write(text)
-            case Line(text=text):
-                self._write(f"  {text}")
+            case Line() | Progress():
+                if isinstance(event, Line) or event.is_told:
+                    self._write(f"  {event.text}")
             case GroupBegan(title=title):
                 self._command(f"::group::{_data(title)}")
             case GroupEnded(title=title, seconds=seconds, well=well):
@@ -167,17 +173,19 @@ class GitHubRenderer:
                     self.out.write(_harmless(plain_table(event, None)))
                     self.out.flush()
             case Failed(error=error):
-                place = ""
-                if error.where is not None and error.where.file is not None:
-                    place = f" file={_property(str(error.where.file))}" + (
-                        f",line={error.where.line}" if error.where.line else ""
-                    )
-                self._command(f"::error{place}::{_data(f'{error.code.name}: {error.message}')}")
-                self._write(failure_text(error))
-                self._summarise(f"### Failed\n\n```\n{failure_text(error)}\n```\n\n")
+                self._fail(error)
 
     def close(self) -> None:
         """Nothing is live here."""
+
+    def _fail(self, error: HipwrightError) -> None:
+        place = ""
+        if error.where is not None and error.where.file is not None:
+            line = f",line={error.where.line}" if error.where.line else ""
+            place = f" file={_property(str(error.where.file))}{line}"
+        self._command(f"::error{place}::{_data(f'{error.code.name}: {error.message}')}")
+        self._write(failure_text(error))
+        self._summarise(f"### Failed\n\n```\n{failure_text(error)}\n```\n\n")
 
     def _write(self, text: str) -> None:
         self._command(_harmless(text))

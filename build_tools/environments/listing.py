@@ -39,14 +39,19 @@ class PackageSource:
         The root of an index (PEP 503, PEP 691).
     option_prefix
         How the options that name such a place begin, for hints: ``--`` or ``--rocm-``.
+    known_as
+        The address, ending in ``/``, by which locks and people know a place that lies elsewhere on every machine.
     """
 
     find_links: tuple[str, ...] = ()
     index_url: str | None = None
     option_prefix: str = "--"
+    known_as: str | None = None
 
     def describe(self) -> str:
         """Return the places in words, without passwords."""
+        if self.known_as is not None:
+            return self.known_as
         places = [redact(place) for place in self.find_links]
         if self.index_url is not None:
             places.append(f"the index {redact(self.index_url)}")

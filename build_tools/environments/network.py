@@ -7,7 +7,9 @@ import contextlib
 import functools
 import http
 import http.client
+import queue
 import ssl
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -20,7 +22,7 @@ from build_tools.errors import HipwrightError
 from build_tools.urls import redact, userinfo_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from http.client import HTTPMessage
 
 __all__ = ["ABSENT", "Network", "Response", "canonical_url", "path_of"]
@@ -95,10 +97,11 @@ class Network:
         }
         return replace(self, credentials={**self.credentials, **found}) if found else self
 
-    def read(self, url: str, *, accept: str = "*/*") -> Response | None:
+    def read(self, url: str, *, accept: str = "*/*", within: float | None = None) -> Response | None:
         """Return the page at an address, or None when nothing is there.
 
-        A folder's address stands for its ``index.html``, else its ``index.json``, as pip reads ``file:`` addresses.
+        A folder's address stands for its ``index.html``, else its ``index.json``, as pip reads ``file:`` addresses. ``within`` are the
+        seconds that it may take in all, however slowly the server sends.
 
         Raises
         ------
@@ -108,6 +111,8 @@ class Network:
         path = path_of(url)
         if path is not None:
             return _read_file(path)
+        if within is not None:
+            return _limited(functools.partial(self.read, url, accept=accept), url=url, seconds=within)
         try:
             with self._open(url, accept) as answer:
                 body = answer.read()
@@ -254,6 +259,26 @@ def canonical_url(url: str) -> str:
     """Return an address with its path quoted in one way: ``+`` as ``%2B``, because S3 reads a raw ``+`` as a space."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(path=quote(unquote(parts.path), safe=_SAFE)))
+
+
+def _limited(read: Callable[[], Response | None], *, url: str, seconds: float) -> Response | None:
+    """Return what ``read`` returns, if that is in time; a thread that is left behind reads on and keeps nobody from ending."""
+    ended: queue.SimpleQueue[Response | Exception | None] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            ended.put(read())
+        except Exception as error:  # noqa: BLE001 - raised again below
+            ended.put(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    try:
+        found = ended.get(timeout=seconds)
+    except queue.Empty:
+        raise _unreachable(url, f"it was not there in whole after {seconds:g} seconds") from None
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def _refused(url: str, error: urllib.error.HTTPError) -> HipwrightError:

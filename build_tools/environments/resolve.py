@@ -219,16 +219,17 @@ def lock_owned(
         ranks={tag: rank for rank, tag in reversed(list(enumerate(supported_tags(interpreter))))},
     )
     picked = solver.solve([_Wish(requirement=requirement, by=_COMMAND) for requirement in parsed])
-    return tuple(_locked(name, picked[name]) for name in sorted(picked))
+    return tuple(_locked(name, picked[name], source) for name in sorted(picked))
 
 
-def _locked(name: NormalizedName, chosen: _Chosen) -> LockedFile:
+def _locked(name: NormalizedName, chosen: _Chosen, source: PackageSource) -> LockedFile:
     candidate = chosen.candidate
+    link = candidate.link
     return LockedFile(
         distribution=name,
         version=str(candidate.version),
-        filename=candidate.link.filename,
-        url=candidate.link.url,
+        filename=link.filename,
+        url=link.url if source.known_as is None else f"{source.known_as}{link.filename}",
         sha256=chosen.sha256,
     )
 

@@ -14,9 +14,21 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "PROJECT_COMMANDS", "Command"]
 
 _COMMON: Final = ("work-dir", "cache-dir", "json", "traceback", "wait")
-_SOURCES: Final = ("ref", "origin", "lock", "relock", "release-type")
+_SOURCES: Final = (
+    "ref",
+    "origin",
+    "dir",
+    "submodule-url",
+    "lock",
+    "manifest",
+    "pins",
+    "relock",
+    "release-type",
+    "depth",
+    "partial",
+)
 _ROCM: Final = ("python", "rocm-find-links", "rocm-index-url", "rocm-version", "find-links", "index-url")
-_RUN: Final = ("from-receipt", "dry-run", "explain", "force", "verify", "discard-local")
+_RUN: Final = ("from-receipt", "dry-run", "explain", "force", "verify", "hipify", "discard-local")
 _BUILD: Final = ("gpu-family", "gfx", "artifact-group", "jobs")
 _PUBLISH: Final = ("store", "run-id")
 _ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_PUBLISH, "channel", *_COMMON)
@@ -58,7 +70,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="lock",
         front="nox",
         summary="Resolve refs, pins and ROCm files into the work dir's lock.",
-        option_names=("projects", *_SOURCES, *_ROCM, "dry-run", "explain", *_COMMON),
+        option_names=("projects", *_SOURCES, "manifest-out", "diff", *_ROCM, "dry-run", "explain", *_COMMON),
         until=Stage.LOCK,
     ),
     Command(
@@ -85,7 +97,14 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="show-config",
         front="invoke",
         summary="Show every option's value and where it came from.",
-        option_names=tuple(name for name in OPTIONS if name not in {"from", "until", "tier"}),
+        option_names=tuple(name for name in OPTIONS if name not in {"from", "until", "tier", "diff", "manifest-out"}),
+    ),
+    Command(
+        name="show-hipify",
+        front="invoke",
+        summary="Compare what hipify did between two locks: files added, changed, gone.",
+        option_names=("projects", *_COMMON),
+        paths="locks, the earlier one first; the work dir's own is the later one when only one is named",
     ),
 )
 """Commands that exist once."""

@@ -102,7 +102,31 @@ class Settings:
         metavar="URL",
         per_project=True,
     )
+    dir: Mapping[str, Path] = _option(
+        {}, "path", "what", "A tree of your own: built as it stands, never changed.", metavar="DIR", per_project=True
+    )
+    submodule_url: Mapping[str, tuple[str, ...]] = _option(
+        {},
+        "names",
+        "what",
+        "Where a submodule of the project is fetched from instead of its recorded address.",
+        metavar="PATH=URL",
+        per_project=True,
+    )
     lock: Path | None = _option(None, "path", "what", "Use this lock and nothing else.", metavar="FILE")
+    manifest: str | None = _option(
+        None, "location", "what", "Take the projects' commits from this source manifest.", metavar="FILE|URL"
+    )
+    manifest_out: Path | None = _option(None, "path", "what", "Write what is locked as a source manifest too.", metavar="FILE")
+    diff: Path | None = _option(None, "path", "what", "Say what moved since this earlier lock.", metavar="FILE")
+    pins: str | None = _option(
+        None,
+        "choice",
+        "what",
+        "When no place states a project's pin: stop, or take the branch of the same kind; where CI is set, stop.",
+        choices=("require", "allow-defaults"),
+        metavar="MODE",
+    )
     relock: bool = _option(False, "flag", "what", "Resolve the named projects anew, although the work dir has locked them.")
     python: tuple[str, ...] = _option(
         (), "names", "what", "Interpreter that wheels are built for: a version or a path.", metavar="3.12"
@@ -198,6 +222,9 @@ class Settings:
     )
     json: bool = _option(False, "flag", "how", "Print one JSON document on stdout.")
     traceback: bool = _option(False, "flag", "how", "Show where in hipwright a failure arose.")
+    hipify: bool = _option(True, "flag", "how", "Leave the sources as they are: no hipify, no hipified patches.", negative=True)
+    depth: int | None = _option(None, "integer", "how", "Fetch only so many commits of each branch's history.", metavar="N")
+    partial: bool = _option(False, "flag", "how", "Fetch the history without the contents of earlier files.")
     discard_local: bool = _option(
         False, "flag", "how", "Drop a person's edits and commits in the tree when it has to move; what is dropped is named."
     )

@@ -48,7 +48,7 @@ def to_arguments(
         if option.per_project:
             for name in value:
                 if project in {None, name}:
-                    words += spelled(f"--{name}-{option.name}", value[name])
+                    words += _several(f"--{name}-{option.name}", option.kind, value[name])
         elif option.kind == "flag":
             words += [option.flag] if value is not option.negative else []
         elif option.field_name in resolved.origins:

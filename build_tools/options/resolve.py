@@ -24,6 +24,9 @@ __all__ = ["Given", "Resolved", "close_to", "command_parser", "resolve"]
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _SCP = re.compile(r"^[\w.-]+@[\w.-]+:")
 _SHORT = 12
+_SHOWN = 40
+_LARGEST = 2**31 - 1
+"""What programs that are given such a number, git with its depth among them, take at the most."""
 _PATHS = "paths"
 _ON = frozenset({"1", "yes", "on", "true"})
 _OFF = frozenset({"0", "no", "off", "false"})
@@ -354,8 +357,9 @@ def _choice(option: Option, given: Given) -> str:
 
 
 def _integer(given: Given) -> int:
-    if not re.fullmatch(r"[0-9]+", given.text) or int(given.text) < 1:
-        message = f"{given.origin} takes a whole number of at least 1, not {given.text!r}"
+    # The length is judged first: Python refuses to read thousands of digits.
+    if not re.fullmatch(r"0*[0-9]{1,10}", given.text) or not 1 <= int(given.text) <= _LARGEST:
+        message = f"{given.origin} takes a whole number from 1 to {_LARGEST}, not {given.text[:_SHOWN]!r}"
         raise HipwrightError("bad-option-value", message)
     return int(given.text)
 

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
+import msgspec
+
+from build_tools.receipts.ids import CommitId, Sha256, TreeId
 from build_tools.receipts.record import Record
-from build_tools.types import CommitId, Sha256, TreeId
 
 __all__ = ["Lock", "LockedFile", "LockedPatches", "LockedProject", "LockedRocm", "LockedSources", "Requested", "SubmodulePin"]
+
+
+RefName = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x20~^:?*\[\\\x7f+-][^\x00-\x20~^:?*\[\\\x7f]*(?!\n)$")]
+"""A ref as git takes it; what begins an option or a refspec of another sort is none."""
+
+Address = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]*(?!\n)$")]
+"""Where something is fetched from: one line without control characters, and nothing that begins an option."""
 
 
 class SubmodulePin(Record, frozen=True, kw_only=True):
     """One submodule as its parent records it; ``path`` is relative to the root of the tree, nested ones included."""
 
     path: str
-    url: str
+    url: Address
     commit: CommitId
 
 
 class LockedSources(Record, frozen=True, kw_only=True):
-    """The sources of one project: where they come from, which commit, and why that one."""
+    """The sources of one project: where they come from, which commit, and why that one.
 
-    origin: str
-    ref: str
+    ``ref_is`` says what the origin has under that name.
+    """
+
+    origin: Address
+    ref: RefName
+    ref_is: Literal["branch", "tag", "commit"] | None = None
     reason: str
     commit: CommitId
     tree: TreeId
@@ -32,11 +45,15 @@ class LockedSources(Record, frozen=True, kw_only=True):
 
 
 class LockedPatches(Record, frozen=True, kw_only=True):
-    """The patch line that the ref found and the digest of its series; ``line`` is None for a declared state of no patches."""
+    """The patch line that the ref found and the digest of its series; ``line`` is None for a declared state of no patches.
+
+    ``submodules`` are all submodules once the base patches are applied: other ones than recorded where a patch moves a pin.
+    """
 
     line: str | None
     reason: str
     digest: Sha256
+    submodules: tuple[SubmodulePin, ...] = ()
 
 
 class LockedFile(Record, frozen=True, kw_only=True):
@@ -45,7 +62,7 @@ class LockedFile(Record, frozen=True, kw_only=True):
     distribution: str
     version: str
     filename: str
-    url: str
+    url: Address
     sha256: Sha256
 
 
@@ -58,10 +75,15 @@ class LockedRocm(Record, frozen=True, kw_only=True):
 
 
 class Requested(Record, frozen=True, kw_only=True):
-    """What was asked for when a project was locked, by option; None and empty where nobody asked. Addresses bear no secrets."""
+    """What was asked for when a project was locked, by option; None and empty where nobody asked. Addresses bear no secrets.
+
+    ``commit`` is the exact commit that a source manifest named, beside the branch in ``ref``. ``submodule_url`` are ``PATH=URL``.
+    """
 
     ref: str | None = None
+    commit: CommitId | None = None
     origin: str | None = None
+    submodule_url: tuple[str, ...] = ()
     rocm_find_links: tuple[str, ...] = ()
     rocm_index_url: str | None = None
     rocm_version: str | None = None
@@ -97,3 +119,10 @@ class Lock(Record, frozen=True, kw_only=True):
 
     schema: Literal[1] = 1
     projects: dict[str, LockedProject] = {}
+
+    def __post_init__(self) -> None:
+        """Refuse an entry that stands under another name than its own: two projects would be taken for each other."""
+        for name, entry in self.projects.items():
+            if entry.name != name:
+                message = f"the entry {name!r} is one of the project {entry.name!r}"
+                raise ValueError(message)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
-from build_tools.types import Sha256
 
 __all__ = ["IndexedFile", "PublishedIndex", "Snapshot"]
 

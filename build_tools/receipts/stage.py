@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 from build_tools.receipts.check import CheckReport
+from build_tools.receipts.ids import Sha256
 from build_tools.receipts.lock import LockedProject
 from build_tools.receipts.record import Record
 from build_tools.receipts.snapshot import PublishedIndex
 from build_tools.receipts.values import BuiltWheels, Sdk, SourceTree
 from build_tools.receipts.verdict import Promotion, Verdict
-from build_tools.types import Sha256, Stage
+from build_tools.types import Stage
 
 __all__ = [
     "BuildResult",

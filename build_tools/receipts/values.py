@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from build_tools.receipts.ids import CommitId, Sha256, TreeId
 from build_tools.receipts.record import Record
-from build_tools.types import CommitId, Sha256, TreeId
 
 __all__ = [
     "BuiltWheels",
@@ -40,7 +40,10 @@ class LocalChanges(Record, frozen=True, kw_only=True):
 
 
 class SourceTree(Record, frozen=True, kw_only=True):
-    """A source tree, ready to build; ``folder`` is absolute."""
+    """A source tree, ready to build; ``folder`` is absolute.
+
+    ``store`` is the folder of the repositories that stand in for those of a tree of the person's own, which nothing is written to.
+    """
 
     project: str
     folder: str
@@ -49,6 +52,7 @@ class SourceTree(Record, frozen=True, kw_only=True):
     base_version: str
     modules: tuple[ModuleState, ...]
     local: LocalChanges | None = None
+    store: str | None = None
 
 
 class InstalledPackage(Record, frozen=True, kw_only=True):

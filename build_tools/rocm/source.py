@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from build_tools.config.channels import ChannelTable, load_channels
 from build_tools.environments.listing import PackageSource, parse_source
 from build_tools.errors import HipwrightError
@@ -14,8 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from build_tools.config.project import Project
+    from build_tools.receipts.lock import LockedFile
 
-__all__ = ["OPTION_PREFIX", "rocm_source"]
+__all__ = ["OPTION_PREFIX", "at_hand", "rocm_source"]
 
 OPTION_PREFIX: Final = "--rocm-"
 """How the options begin that name a source of ROCm packages."""
@@ -60,11 +63,51 @@ def rocm_source(
     if find_links or index_url is not None:
         return parse_source(find_links=find_links, index_url=index_url, folder=project_folder, option_prefix=OPTION_PREFIX)
     if project.rocm.embedded is not None:
+        address = _address_of(project.name, project.rocm.embedded)
         packed = pack_embedded(project_folder / project.rocm.embedded, cache=cache, say=say)
-        return PackageSource(find_links=(str(packed),), option_prefix=OPTION_PREFIX)
+        return PackageSource(find_links=(str(packed),), option_prefix=OPTION_PREFIX, known_as=address)
     table = channels if channels is not None else load_channels()
     kind = table.find_release_type(release_type or table.desk_release_type)
     if kind.rocm_index_url is None:
         message = f"{project.name} needs ROCm packages, and the release type {kind.name} has no index of its own"
         raise HipwrightError("no-rocm-source", message, hint="name a source: --rocm-find-links DIR|URL or --rocm-index-url URL")
     return PackageSource(index_url=kind.rocm_index_url, option_prefix=OPTION_PREFIX)
+
+
+def at_hand(
+    files: Sequence[LockedFile],
+    project: Project,
+    project_folder: Path,
+    *,
+    cache: Path,
+    say: Callable[[str], None] = lambda _line: None,
+) -> tuple[LockedFile, ...]:
+    """Return locked files with those that the project itself brings named by where they lie on this machine; the others as they are.
+
+    Parameters
+    ----------
+    files
+        What is locked: of the project's own packages, addresses that are the same on every machine.
+    project, project_folder, cache, say
+        As for :func:`rocm_source`.
+
+    Raises
+    ------
+    HipwrightError
+        What packing the project's own packages raises.
+    """
+    if project.rocm.embedded is None:
+        return tuple(files)
+    address = _address_of(project.name, project.rocm.embedded)
+    if not any(file.url.startswith(address) for file in files):
+        return tuple(files)
+    packed = pack_embedded(project_folder / project.rocm.embedded, cache=cache, say=say)
+    return tuple(
+        msgspec.structs.replace(file, url=(packed / file.filename).as_uri()) if file.url.startswith(address) else file
+        for file in files
+    )
+
+
+def _address_of(project: str, folder: str) -> str:
+    """Return the address of the packages that a project brings in a folder of its own; such sources go by the same scheme."""
+    return f"embedded://{project}/{folder.rstrip('/')}/"

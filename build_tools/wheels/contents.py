@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from build_tools.digest import of_file
@@ -15,7 +15,7 @@ from build_tools.wheels.archive import Directory, Fault, Member, read_directory,
 from build_tools.wheels.record import STRONG_HASHES, RecordRow, encode_hash, parse_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from build_tools.types import Sha256
@@ -41,8 +41,8 @@ class WheelContents:
 
     ``hashes`` holds, for each member in the order of ``members``, its hash as ``RECORD`` spells one (``sha256=…``), by the algorithm
     that ``RECORD`` names for it; it is empty for a member with a fault. ``dist_info`` lists the ``.dist-info`` folders at the top;
-    ``texts`` are the metadata files of the one that is there, by name, and empty when there is not exactly one. ``faults`` says what
-    is wrong with the archive.
+    ``texts`` are the metadata files of the one that is there, by name, and empty when there is not exactly one. ``asked`` are the
+    contents of other members that were asked for, those that there are. ``faults`` says what is wrong with the archive.
     """
 
     path: Path
@@ -53,6 +53,7 @@ class WheelContents:
     dist_info: tuple[str, ...]
     texts: Mapping[str, bytes]
     faults: tuple[Fault, ...]
+    asked: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def filename(self) -> str:
@@ -60,7 +61,7 @@ class WheelContents:
         return self.path.name
 
 
-def read_contents(path: Path, *, jobs: int = 1) -> WheelContents:
+def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = ()) -> WheelContents:
     """Read a wheel once, from its first byte to its last.
 
     A file that is no archive at all is a fault too, with no members: the checks must speak of it, not fall over it.
@@ -72,6 +73,8 @@ def read_contents(path: Path, *, jobs: int = 1) -> WheelContents:
     jobs
         How many threads may inflate and hash; one member is always one thread's, and more than four are not started: the many small
         members keep the interpreter's lock busy.
+    ask
+        Members whose content is wanted, each read as far as a metadata file would be.
 
     Raises
     ------
@@ -128,6 +131,12 @@ def read_contents(path: Path, *, jobs: int = 1) -> WheelContents:
         dist_info=dist_info,
         texts=texts,
         faults=(*directory.faults, *large, *member_faults),
+        # Of two members with one name the last counts, as for the metadata.
+        asked={
+            member.name: _read(path, member)[0]
+            for member in directory.members
+            if member.name in ask and member.size <= _TEXT_LIMIT
+        },
     )
 
 

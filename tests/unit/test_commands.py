@@ -201,6 +201,8 @@ def test_what_a_failing_command_had_found_is_in_its_document(
         (OSError(errno.EDQUOT, "Disk quota exceeded", "/srv/x"), "disk-space"),
         (PermissionError(errno.EACCES, "Permission denied", "/srv/x"), "folder-not-writable"),
         (OSError(errno.EROFS, "Read-only file system", "/srv/x"), "folder-not-writable"),
+        (IsADirectoryError(errno.EISDIR, "Is a directory", "/srv/x"), "folder-not-writable"),
+        (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/srv/x"), "folder-not-writable"),
         (PermissionError(errno.EPERM, "Operation not permitted"), "internal"),
         (FileNotFoundError(errno.ENOENT, "No such file", "/srv/x"), "internal"),
     ],

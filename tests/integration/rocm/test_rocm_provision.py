@@ -17,7 +17,7 @@ from build_tools.errors import HipwrightError
 from build_tools.receipts.lock import LockedPatches, LockedProject, LockedRocm, LockedSources, Requested
 from build_tools.rocm.provision import provision
 from build_tools.rocm.sdk import missing_parts
-from build_tools.rocm.source import rocm_source
+from build_tools.rocm.source import at_hand, rocm_source
 from build_tools.types import CommitId, Platform, ProjectName, Sha256, TreeId
 from tests.support.environments import PLATFORM, Place, base_of, names_in, place_with, this_interpreter
 from tests.support.packages import make_wheel
@@ -57,6 +57,9 @@ def provisioned(project: Project, folder: Path, base: BaseIndex, place: Place, t
         network=Network(),
         cache=tmp_path / "cache",
     )
+    assert {file.url for file in files} == {f"embedded://sample/sdk/{file.filename}" for file in files}
+    # Another machine has its packages in another cache.
+    files = at_hand(files, project, folder, cache=tmp_path / "other-cache")
     locked = LockedProject(
         name=project.name,
         requested=Requested(),

@@ -127,6 +127,8 @@ PLACES = {
     "rocm.embedded": ("[wheel]", "[rocm]\nembedded = {!r}\n\n[wheel]"),
     "hipify.script": ("[wheel]", "[hipify]\nscript = {!r}\n\n[wheel]"),
     "hipify.module": ("[wheel]", '[hipify]\nscript = "a.py"\nmodule = {!r}\n\n[wheel]'),
+    "pins.0.file": ("[wheel]", '[[pins]]\nkind = "commit-file"\nfile = {!r}\n\n[wheel]'),
+    "wheel.source-commit.member": ("[wheel]", "[wheel.source-commit]\nmember = {!r}\n\n[wheel]"),
     "origin.folder": ('kind = "git"\nurl = "https://example.invalid/thing.git"', 'kind = "embedded"\nfolder = {!r}'),
 }
 
@@ -177,3 +179,61 @@ def test_a_time_limit_is_at_most_a_week(table: str, minutes: int) -> None:
     assert error.where is not None
     assert error.where.key == f"{table}.time-limit-minutes"
     assert error.where.line is not None
+
+
+PIN = '[[pins]]\nkind = "version-file"\nproject = "other"\nfile = "v.txt"\nbranch = "release/{major}.{minor}.x"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "key", "words"),
+    [
+        ('[refs]\nrelease = "release"', "refs.release", "{version}"),
+        ('[refs]\nrelease = "{version}/{version}"', "refs.release", "once"),
+        ('[refs]\nrelease = "release/{version}{x}"', "refs.release", "no other braces"),
+        ('[refs]\nrelease = "release/{version}"\nrelease-tag = "v1.0"', "refs.release-tag", "{version}"),
+        ('[refs]\nrelease-tag = "v{version}.0"', "refs.release-tag", "no 'release'"),
+        (PIN.replace('"other"', '"thing"'), "pins.0.project", "its own pin"),
+        (PIN.replace('"other"', '"../other"'), "pins.0.project", "no name of a project"),
+        (PIN.replace("{minor}", "{patch}"), "pins.0.branch", "other fields"),
+        ('[[pins]]\nkind = "commit-file"\nfile = "a.txt"\nwhen = "release"', "pins.0.when", "every ref"),
+        ('[[pins]]\nkind = "commit-file"\nfile = "a.txt"\nplatforms = []', "pins.0.platforms", "length"),
+        ('[wheel.source-commit]\nmember = "a.py"\nname = "git version"', "wheel.source-commit.name", "no name in Python"),
+    ],
+)
+def test_refs_and_pins_that_cannot_mean_anything_are_refused(tmp_path: Path, more: str, key: str, words: str) -> None:
+    (tmp_path / "thing").mkdir()
+    (tmp_path / "thing" / "project.toml").write_text(GOOD.replace("[wheel]", f"{more}\n\n[wheel]"), encoding="utf-8")
+    with pytest.raises(HipwrightError) as caught:
+        load_project(tmp_path, ProjectName("thing"))
+    assert caught.value.code.name == "bad-data-file"
+    assert words in caught.value.message
+    assert caught.value.where is not None
+    assert caught.value.where.key == key
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ('file = "v.py"\npattern = "(["', "no regular expression"),
+        ('file = "v.py"\npattern = "version"', "0 groups"),
+        ('file = "v.py"\npattern = "(a)(b)"', "2 groups"),
+        ('fixed = "1.0"\npattern = "(a)"', "no file"),
+    ],
+)
+def test_a_pattern_for_a_version_has_one_group_and_a_file(tmp_path: Path, version: str, words: str) -> None:
+    (tmp_path / "thing").mkdir()
+    (tmp_path / "thing" / "project.toml").write_text(GOOD.replace('file = "version.txt"', version), encoding="utf-8")
+    with pytest.raises(HipwrightError) as caught:
+        load_project(tmp_path, ProjectName("thing"))
+    assert words in caught.value.message
+    assert caught.value.where is not None
+    assert caught.value.where.key == "version.pattern"
+
+
+def test_good_refs_and_pins_are_read(tmp_path: Path) -> None:
+    refs = '[refs]\nrelease = "release/{version}"\nrelease-tag = "v{version}.0"\nnightly = ["main"]\n'
+    (tmp_path / "thing").mkdir()
+    (tmp_path / "thing" / "project.toml").write_text(GOOD.replace("[wheel]", f"{refs}{PIN}\n[wheel]"), encoding="utf-8")
+    project = load_project(tmp_path, ProjectName("thing"))
+    assert project.refs.nightly == ("main",)
+    assert project.pins[0].project == "other"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from build_tools.console.events import Console
+from build_tools.console.events import Console, Renderer
 from build_tools.console.render import GitHubRenderer, TerminalRenderer
 from build_tools.errors import HipwrightError, Where
 
@@ -135,6 +135,42 @@ def test_everything_that_is_shown_is_masked() -> None:
     console.fail(error)
     assert "hush" not in out.getvalue() + err.getvalue()
     assert err.getvalue().count("***") == 11
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def renderer(kind: str, err: io.StringIO) -> Renderer:
+    if kind == "GitHub":
+        return GitHubRenderer(out=io.StringIO(), err=err, summary=None)
+    return TerminalRenderer(out=io.StringIO(), err=err)
+
+
+@pytest.mark.parametrize("kind", ["plain", "GitHub"])
+def test_a_log_has_few_lines_of_progress(kind: str) -> None:
+    for total, told in ((3, []), (7, ["7 of 7"]), (41, ["11 of 41", "21 of 41", "31 of 41", "41 of 41"])):
+        err = io.StringIO()
+        console = Console(renderer=renderer(kind, err))
+        for done in range(1, total + 1):
+            console.progress("submodules read", done, total)
+        assert [line.strip() for line in err.getvalue().splitlines()] == [f"submodules read: {line}" for line in told]
+
+
+def test_a_terminal_has_progress_on_its_live_line_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    err = Terminal()
+    console = Console(renderer=TerminalRenderer(out=io.StringIO(), err=err))
+    shown: list[str] = []
+    with console.group("lock"):
+        status = console.renderer._status  # type: ignore[attr-defined]
+        monkeypatch.setattr(status, "update", shown.append)
+        for done in range(1, 42):
+            console.progress("submodules read", done, 41)
+    assert len(shown) == 41
+    assert "submodules read: 12 of 41" in shown[11]
+    assert "submodules read" not in err.getvalue()
 
 
 def test_a_failed_group_says_so() -> None:

@@ -39,6 +39,8 @@ def test_the_keys_are_the_promised_ones() -> None:
         "torch-scatter-sdist",
         "torchvision-source",
         "torchaudio-source",
+        "torchvision-origin",
+        "torchaudio-origin",
         "torchvision-wheel",
         "torchaudio-wheel",
         "triton-wheel",

@@ -103,6 +103,8 @@ def test_stages_are_parsed() -> None:
         (["--release-type", "relaese"], "bad-option-value", "release"),
         (["--jobs", "many"], "bad-option-value", "many"),
         (["--jobs", "0"], "bad-option-value", "0"),
+        (["--depth", "2147483648"], "bad-option-value", "from 1 to 2147483647"),
+        (["--depth", "9" * 5000], "bad-option-value", "from 1 to 2147483647"),
         (["--jobs"], "bad-option-value", "expected one argument"),
         (["--projects", ","], "bad-option-value", "nothing"),
         (["--run-id", ""], "bad-option-value", "empty"),
@@ -235,3 +237,12 @@ def test_a_wrong_value_names_where_it_came_from() -> None:
     assert refused(PIPELINE, [], {"RELEASE_TYPE": "bogus"}).message == "environment RELEASE_TYPE does not take 'bogus'"
     assert refused(PIPELINE, ["--projects", "../sample"]).message == "there is no project '../sample'"
     assert read(PIPELINE, ["--python", "bin/python3,3.12"]).settings.python == ("/typed/bin/python3", "3.12")
+
+
+def test_what_is_said_of_one_project_is_written_back_whatever_kind_it_is() -> None:
+    words = ["--sample-dir", "/trees/sample", "--sample-submodule-url", "a=https://host.example/a,b=/srv/b", "--sample-ref", "-x"]
+    first = read(PIPELINE, [*words[:-2], "--sample-ref=-x"])
+    again = read(PIPELINE, to_arguments(first, PIPELINE, project="sample"))
+    assert again.settings == first.settings
+    assert again.settings.dir == {"sample": Path("/trees/sample")}
+    assert again.settings.submodule_url == {"sample": ("a=https://host.example/a", "b=/srv/b")}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -9,10 +10,11 @@ import pytest
 
 from build_tools.errors import HipwrightError
 from build_tools.receipts import record
-from build_tools.receipts.lock import Lock
+from build_tools.receipts.lock import Lock, LockedSources, SubmodulePin
 from build_tools.receipts.record import from_json, read_record, to_json
 from build_tools.receipts.snapshot import Snapshot
 from build_tools.receipts.stage import StageReceipt
+from tests.support.locks import locked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,3 +73,36 @@ def test_a_file_that_no_record_fills_is_not_read_whole(tmp_path: Path) -> None:
     (tmp_path / "lock.json").write_bytes(to_json(Lock()))
     with mock.patch.object(record, "_LIMIT", 8):
         assert "is larger than" in refused(tmp_path / "lock.json")
+
+
+@pytest.mark.parametrize("commit", ["--output=/tmp/x", "HEAD", "1" * 39, "1" * 41, "1" * 40 + "\n", "A" * 40, ""])
+def test_an_id_that_is_none_is_refused(commit: str) -> None:
+    data = json.dumps({"path": "lib", "url": "https://host.example/lib.git", "commit": commit}).encode()
+    with pytest.raises(HipwrightError, match="commit") as caught:
+        from_json(data, SubmodulePin, name="lock.json")
+    assert caught.value.code.name == "bad-receipt"
+
+
+@pytest.mark.parametrize("ref", ["-x", "a b", "a:b", "a\nb", "a\n", "+a", "", "a\x00"])
+def test_a_ref_that_git_could_not_have_is_refused(ref: str) -> None:
+    known = {"origin": "o", "reason": "r", "commit": "1" * 40, "tree": "2" * 40, "base_version": "1.0"}
+    assert (
+        from_json(json.dumps({**known, "ref": "release/2.9-é"}).encode(), LockedSources, name="lock.json").ref == "release/2.9-é"
+    )
+    with pytest.raises(HipwrightError, match="ref"):
+        from_json(json.dumps({**known, "ref": ref}).encode(), LockedSources, name="lock.json")
+
+
+@pytest.mark.parametrize("address", ["", "-x", "a\x00b", "a\nb", "a\n", "a\x7f", "\x1b[2J"])
+def test_an_address_with_control_characters_is_refused(address: str) -> None:
+    known = {"path": "lib", "url": "https://host.example/with space/é.git", "commit": "1" * 40}
+    assert from_json(json.dumps(known).encode(), SubmodulePin, name="lock.json").url == known["url"]
+    with pytest.raises(HipwrightError, match="url"):
+        from_json(json.dumps({**known, "url": address}).encode(), SubmodulePin, name="lock.json")
+
+
+def test_an_entry_under_another_name_than_its_own_is_refused() -> None:
+    data = to_json(Lock(projects={"toy": locked("toy")})).replace(b'"toy": {', b'"other": {')
+    with pytest.raises(HipwrightError, match="the entry 'other' is one of the project 'toy'") as caught:
+        from_json(data, Lock, name="lock.json")
+    assert caught.value.code.name == "bad-receipt"

@@ -13,11 +13,15 @@ import pytest
 from build_tools import digest
 from build_tools.config.channels import load_channels
 from build_tools.config.project import Project, load_project
+from build_tools.environments.download import download
+from build_tools.environments.network import Network
+from build_tools.environments.resolve import lock_owned
 from build_tools.errors import HipwrightError
+from build_tools.receipts.lock import LockedFile
 from build_tools.rocm.embedded import pack_embedded
 from build_tools.rocm.provision import build_requirements, provision_request
-from build_tools.rocm.source import rocm_source
-from build_tools.types import ProjectName
+from build_tools.rocm.source import at_hand, rocm_source
+from build_tools.types import ProjectName, Sha256
 from tests.support.environments import this_interpreter
 
 if TYPE_CHECKING:
@@ -50,6 +54,32 @@ def test_then_what_the_project_brings(project: Project, tmp_path: Path) -> None:
     (folder,) = source.find_links
     assert source.index_url is None
     assert sorted(path.name.split("-")[0] for path in Path(folder).glob("*.whl")) == ["rocm", "rocm_sdk_core"]
+
+
+def test_locks_name_what_the_project_brings_the_same_on_every_machine(project: Project, tmp_path: Path) -> None:
+    def locked(cache: Path) -> tuple[str, tuple[LockedFile, ...]]:
+        source = rocm_source(project, SAMPLE, cache=cache)
+        files = lock_owned(
+            ["rocm[libraries,devel]"], source=source, interpreter=this_interpreter(), network=Network(), cache=cache
+        )
+        return source.describe(), files
+
+    here, there = locked(tmp_path / "here"), locked(tmp_path / "there")
+    assert here == there
+    assert here[0] == "embedded://sample/sdk/"
+    network, third = Network(), tmp_path / "third"
+    for file in at_hand(here[1], project, SAMPLE, cache=third):
+        path = download(file, cache=third, network=network)
+        assert path.is_relative_to(third)
+        assert digest.of_file(path) == file.sha256
+
+
+def test_files_of_other_sources_are_not_what_the_project_brings(project: Project, tmp_path: Path) -> None:
+    file = LockedFile(
+        distribution="rocm", version="1", filename="rocm-1.whl", url="https://e/rocm-1.whl", sha256=Sha256("0" * 64)
+    )
+    assert at_hand((file,), project, SAMPLE, cache=tmp_path / "cache") == (file,)
+    assert not (tmp_path / "cache").exists()
 
 
 def test_then_the_index_of_the_release_type(project: Project, tmp_path: Path) -> None:

@@ -54,6 +54,13 @@ def test_metadata_files_are_kept(tmp_path: Path) -> None:
     assert contents.texts["entry_points.txt"] == b"[x]\n"
 
 
+def test_members_that_are_asked_for_are_kept(tmp_path: Path) -> None:
+    wheel = WheelMaker(files={"demo/version.py": b"git_version = 'x'\n", "demo/large.py": b" " * ((8 << 20) + 1)}).write(tmp_path)
+    contents = read_contents(wheel, ask=("demo/version.py", "demo/large.py", "demo/none.py"))
+    assert contents.asked == {"demo/version.py": b"git_version = 'x'\n"}
+    assert read_contents(wheel).asked == {}
+
+
 def test_two_metadata_folders_mean_that_none_is_read(tmp_path: Path) -> None:
     contents = read_contents(WheelMaker(files={"other-1.0.dist-info/METADATA": b"x"}).write(tmp_path))
     assert contents.dist_info == ("demo-1.0.dist-info", "other-1.0.dist-info")

@@ -1,0 +1,65 @@
+"""What a slow server may take."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from build_tools.environments.network import Network
+from build_tools.errors import HipwrightError
+from tests.support.serving import serving
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+@contextmanager
+def stuck(*, begun: bool) -> Iterator[str]:
+    """Serve pages that never end; with ``begun``, their first bytes come."""
+    over = threading.Event()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_arguments: object) -> None:
+            """Keep quiet."""
+
+        def do_GET(self) -> None:
+            if begun:
+                self.send_response(200)
+                self.send_header("Content-Length", "1000")
+                self.end_headers()
+                self.wfile.write(b"{")
+                self.wfile.flush()
+            over.wait()
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/m.json"
+        finally:
+            over.set()
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_page_that_never_ends_is_given_up(*, begun: bool) -> None:
+    with stuck(begun=begun) as url, pytest.raises(HipwrightError, match=r"not there in whole after 0\.1 seconds") as caught:
+        Network().read(url, within=0.1)
+    assert caught.value.code.name == "source-unreachable"
+
+
+def test_a_limit_changes_nothing_for_those_who_keep_it(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_bytes(b"{}")
+    with serving(tmp_path) as url:
+        answer = Network().read(f"{url}m.json", within=60)
+        assert answer is not None
+        assert answer.body == b"{}"
+        assert Network().read(f"{url}none.json", within=60) is None
+    with pytest.raises(HipwrightError, match="Connection refused"):
+        Network(retries=0).read(f"{url}m.json", within=60)
