@@ -12,17 +12,24 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
+from build_tools.patches.sections import pin_changes, unquoted
 from build_tools.process import printable
+from build_tools.sources.arrange import Arrangement, Target, arrange
+from build_tools.sources.assemble import assemble, pinned
+from build_tools.sources.contents import GITLINK
 from build_tools.sources.git import shown
-from build_tools.sources.modules import ROOT, Markers, Module, deepest_first, temporary_name
+from build_tools.sources.modules import Module, deepest_first, temporary_name
 from build_tools.sources.phases import Phase, finish, marked_modules, record_submodules
+from build_tools.sources.told import called
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable
     from pathlib import Path
 
     from build_tools.patches.series import Patch, Series
     from build_tools.process import Completed
+    from build_tools.receipts.lock import LockedSources, SubmodulePin
+    from build_tools.sources.bring import Bringer
     from build_tools.sources.git import Git, Repository
     from build_tools.types import CommitId, Platform
 
@@ -42,54 +49,111 @@ _OPTIONS: Final = (
 _MODES: Final = len(":100644 100644 ")
 _FAILED = re.compile(rb"^error: patch failed: (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
 _COMPLAINT = re.compile(rb"^error: (?!patch failed: )(?P<text>.+)$", re.MULTILINE)
-_ESCAPE = re.compile(rb"\\(?:([0-7]{3})|(.))", re.DOTALL)
-_ESCAPED: Final = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f": b"\f", b"v": b"\v"}
 _HUNK = re.compile(rb"^@@ -(?P<start>\d+)")
 
 
 def apply_base_patches(
-    series: Series, *, tree: Path, platform: Platform, git: Git, log: Path, say: Callable[[str], None]
+    series: Series,
+    *,
+    locked: LockedSources,
+    after_base: Iterable[SubmodulePin],
+    tree: Path,
+    platform: Platform,
+    bringer: Bringer,
+    git: Git,
+    log: Path,
+    say: Callable[[str], None],
+    discard_local: bool = False,
 ) -> None:
-    """Apply a series' base patches to the upstream commits, in every module, and move the tree there; hipify comes after.
+    """Apply a series' base patches to the locked commits, in every module, and move the tree there; hipify comes after.
+
+    A patch that changes the commit that a module records for a submodule moves that submodule: a parent's patches count first, then its
+    submodules stand on what it records, with their own patches on top.
 
     Parameters
     ----------
     series
         The series of the tree's patch line.
+    locked
+        The exact sources.
+    after_base
+        The submodules that the tree must have afterwards, as the lock has them.
     tree
         The source tree.
     platform
         Patches for other platforms are left out, and said so.
+    bringer
+        Brings the commits of submodules that patches move.
     git
         How git is run.
     log
         What ``git am`` says is appended here.
     say
         Takes one line of talk.
+    discard_local
+        Whether a person's changes may go; they are named, and kept in a bundle inside the tree's ``.git``.
 
     Raises
     ------
     HipwrightError
-        ``patch-conflict`` (patch, module, file, hunk) or ``bad-series``, with everything as before; ``unsaved-work`` when moving the tree
-        would lose something of a person's.
+        ``patch-conflict`` (patch, module, file, hunk), ``bad-series``, or ``lock-conflict`` when the patches leave other submodules than
+        are locked, with everything as before; ``unsaved-work`` when moving the tree would lose something of a person's.
     """
     modules = marked_modules(tree, git=git, say=say)
-    starts = {module.path: markers.upstream for module, markers in modules.items()}
     work = _Work(tree=tree, series=series, phase="base", platform=platform, git=git, log=log, say=say)
-    heads = work.apply(modules, starts, subject="Record the submodules with their base patches")
-    markers = {path: dict.fromkeys(("base", "hipified", "finished"), commit) for path, commit in heads.items()}
-    finish(tree, modules, markers, git=git)
+    found = assemble(
+        pinned(locked, after_base),
+        tree=tree,
+        git=git,
+        bringer=bringer,
+        stand=work.apply_to,
+        mismatch=lambda what: _other_submodules(series, tree, what),
+        have={module.path: (module.entry, markers.upstream) for module, markers in modules.items()},
+    )
+    work.check_modules(found)
+    upstream = {one.module: one.upstream for one in found.values()}
+    heads = {path: one.head for path, one in found.items()}
+    heads = record_submodules(tree, upstream, heads, phase="base", subject="Record the submodules with their base patches")
+    same = {(module.path, module.entry, markers.upstream) for module, markers in modules.items()}
+    if same == {(path, one.module.entry, one.upstream) for path, one in found.items()}:
+        commits = {path: dict.fromkeys(("base", "hipified", "finished"), commit) for path, commit in heads.items()}
+        finish(tree, modules, commits, git=git, say=say, discard_local=discard_local)
+        return
+    names = ("upstream", "base", "hipified", "finished")
+    wanted = {
+        path: Target(
+            module=one.module, commit=heads[path], markers=dict.fromkeys(names, heads[path]) | {"upstream": one.upstream}
+        )
+        for path, one in found.items()
+    }
+    plan = Arrangement(tree=tree, have=tuple(modules), wanted=wanted)
+    arrange(plan, git=git, say=say, discard_local=discard_local, repair=False)
 
 
 def apply_hipified_patches(
-    series: Series, *, tree: Path, platform: Platform, git: Git, log: Path, say: Callable[[str], None]
+    series: Series,
+    *,
+    tree: Path,
+    platform: Platform,
+    git: Git,
+    log: Path,
+    say: Callable[[str], None],
+    discard_local: bool = False,
 ) -> None:
-    """Apply a series' hipified patches to hipify's result, in every module, and move the tree there; as :func:`apply_base_patches`."""
+    """Apply a series' hipified patches to hipify's result, in every module, and move the tree there; as :func:`apply_base_patches`.
+
+    None of them can move a submodule: hipify has read the submodules as they are.
+    """
     modules = marked_modules(tree, git=git, say=say)
-    starts = {module.path: markers.hipified for module, markers in modules.items()}
     work = _Work(tree=tree, series=series, phase="hipified", platform=platform, git=git, log=log, say=say)
-    heads = work.apply(modules, starts, subject="Record the submodules with their hipified patches")
-    finish(tree, modules, {path: {"finished": commit} for path, commit in heads.items()}, git=git)
+    work.check_modules({module.path for module in modules})
+    heads = {module.path: work.apply_to(module, modules[module].hipified) for module in deepest_first(modules)}
+    upstream = {module: markers.upstream for module, markers in modules.items()}
+    heads = record_submodules(
+        tree, upstream, heads, phase="hipified", subject="Record the submodules with their hipified patches"
+    )
+    commits = {path: {"finished": commit} for path, commit in heads.items()}
+    finish(tree, modules, commits, git=git, say=say, discard_local=discard_local)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,19 +168,17 @@ class _Work:
     log: Path
     say: Callable[[str], None]
 
-    def apply(self, modules: Mapping[Module, Markers], starts: Mapping[str, CommitId], *, subject: str) -> dict[str, CommitId]:
-        """Return each module's commit with the phase's patches on top of ``starts``, recorded in the parents."""
-        self._check_modules(modules)
-        heads = dict(starts)
-        for module in deepest_first(modules):
-            patches = self.series.select(self.phase, module.path, self.platform)
-            if patches:
-                heads[module.path] = self._apply_to(module, starts[module.path], patches)
-                self.say(f"{self.tree.name}: {len(patches)} {self.phase} {_plural(len(patches))} applied to {_called(module)}")
-        return record_submodules(self.tree, modules, heads, phase=self.phase, subject=subject)
+    def apply_to(self, module: Module, start: CommitId) -> CommitId:
+        """Return a module's commit with the phase's patches on top of ``start``."""
+        patches = self.series.select(self.phase, module.path, self.platform)
+        if not patches:
+            return start
+        head = self._apply_to(module, start, patches)
+        self.say(f"{self.tree.name}: {len(patches)} {self.phase} {_plural(len(patches))} applied to {called(module.path)}")
+        return head
 
-    def _check_modules(self, modules: Mapping[Module, Markers]) -> None:
-        paths = {module.path for module in modules}
+    def check_modules(self, paths: Collection[str]) -> None:
+        """Refuse patches for modules that the tree does not have."""
         for patch in self.series.patches:
             if patch.phase != self.phase:
                 continue
@@ -146,18 +208,30 @@ class _Work:
         head = repository.head()
         made = int(repository.text("rev-list", "--count", f"{start}..HEAD"))
         if head is None or made != len(patches):
-            message = f"{len(patches)} patch files for {_called(module)} became {made} commits: a file holds more than one patch"
+            message = (
+                f"{len(patches)} patch files for {called(module.path)} became {made} commits: a file holds more than one patch"
+            )
             raise HipwrightError("bad-series", message, where=Where(file=patches[0].file, module=module.path))
-        changed = repository.records("diff-tree", "-r", "-z", "--no-renames", start, head)
-        if any(record.startswith(b":") and b"160000" in record[:_MODES] for record in changed):
-            message = f"a {self.phase} patch for {_called(module)} changes the commit of a submodule, which patches cannot do"
-            raise HipwrightError("bad-series", message, where=Where(file=patches[0].file, module=module.path))
+        if self.phase == "hipified":
+            self._refuse_pin_moves(module, repository, start, head, patches)
         return head
+
+    def _refuse_pin_moves(
+        self, module: Module, repository: Repository, start: CommitId, head: CommitId, patches: tuple[Patch, ...]
+    ) -> None:
+        changed = repository.records("diff-tree", "-r", "-z", "--no-renames", start, head)
+        if not any(record.startswith(b":") and GITLINK in record[:_MODES] for record in changed):
+            return
+        places = ((patch, change.line) for patch in patches for change in pin_changes(patch.data))
+        patch, line = next(places, (patches[0], None))
+        message = f"{patch.name} changes the commit of a submodule of {called(module.path)}, which only a base patch can do"
+        hint = "hipify has read the submodules as they are: move the patch to the folder base"
+        raise HipwrightError("bad-series", message, where=Where(file=patch.file, line=line, module=module.path), hint=hint)
 
     def _write_log(self, module: Module, done: Completed) -> None:
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as sink:
-            sink.write(f"$ {printable(done.argv)}  # {_called(module)}\n".encode())
+            sink.write(f"$ {printable(done.argv)}  # {called(module.path)}\n".encode())
             sink.write(done.stdout + done.stderr)
 
     def _conflict(self, module: Module, scratch: Path, patches: tuple[Patch, ...], said: bytes) -> HipwrightError:
@@ -173,7 +247,7 @@ class _Work:
             file, line, hunk = None, None, None
         return HipwrightError(
             "patch-conflict",
-            f"{patch.name} does not apply to {_called(module)}: {what}",
+            f"{patch.name} does not apply to {called(module.path)}: {what}",
             where=Where(file=patch.file, line=line, module=module.path, member=file),
             hint="the tree is as it was; change or drop the patch in the series, or choose another ref",
             log=self.log,
@@ -196,7 +270,7 @@ def _hunk(patch: Patch, file: bytes, start: int) -> tuple[int | None, str | None
     inside = False
     for number, line in enumerate(lines):
         if line.startswith(b"--- "):
-            inside = _unquoted(line[4:].split(b"\t")[0]).removeprefix(b"a/") == file
+            inside = unquoted(line[4:].split(b"\t")[0]).removeprefix(b"a/") == file
         found = _HUNK.match(line)
         if inside and found and int(found["start"]) == start:
             end = number + 1
@@ -206,18 +280,12 @@ def _hunk(patch: Patch, file: bytes, start: int) -> tuple[int | None, str | None
     return None, None
 
 
-def _unquoted(name: bytes) -> bytes:
-    """Return a file name of a patch as it is on disk: git writes unusual ones in C-style quotes."""
-    if not name.startswith(b'"'):
-        return name
-    return _ESCAPE.sub(
-        lambda found: bytes([int(found[1], 8)]) if found[1] else _ESCAPED.get(found[2], found[2]), name.strip(b'"')
-    )
-
-
 def _plural(count: int) -> str:
     return "patch" if count == 1 else "patches"
 
 
-def _called(module: Module) -> str:
-    return "the root" if module.path == ROOT else module.path
+def _other_submodules(series: Series, tree: Path, what: str) -> HipwrightError:
+    message = f"the base patches of the line {series.line} leave other submodules in {tree} than are locked: {what}"
+    return HipwrightError(
+        "lock-conflict", message, where=Where(file=tree), hint=f"to lock it anew: nox -s lock -- --projects {tree.name} --relock"
+    )

@@ -3,46 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
-from build_tools.sources.contents import submodules
-from build_tools.sources.discard import drop, keep
-from build_tools.sources.guard import local_work, own_repositories, refuse_unsaved
-from build_tools.sources.mirror import UNBORN, Mirror, mirror_of
-from build_tools.sources.modules import (
-    ROOT,
-    Module,
-    ModuleEntry,
-    load_modules,
-    markers_of,
-    module_at,
-    save_modules,
-    temporary_name,
-)
-from build_tools.sources.move import ModuleMove, Move, carry_out, settle
-from build_tools.sources.parallel import for_each
+from build_tools.sources.arrange import Arrangement, Target, arrange, verify
+from build_tools.sources.assemble import assemble, pinned, unpatched
+from build_tools.sources.base_version import base_version
+from build_tools.sources.bring import Bringer
+from build_tools.sources.git import shown
+from build_tools.sources.mirror import WHOLE, History
+from build_tools.sources.modules import ROOT, Module, ModuleEntry, load_modules, markers_of, save_modules
+from build_tools.sources.move import is_moving, settle
+from build_tools.sources.state import is_checked_out
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from build_tools.config.project import Project
     from build_tools.receipts.lock import LockedSources, SubmodulePin
-    from build_tools.sources.git import Git
-    from build_tools.types import CommitId
+    from build_tools.sources.git import Git, Repository
 
-__all__ = ["checkout", "is_checked_out"]
+__all__ = ["bringer_of", "checkout"]
+
+_FILLED: Final = ".git"
 
 
 def checkout(
     locked: LockedSources,
     *,
+    project: Project | None = None,
+    after_base: Iterable[SubmodulePin] | None = None,
     tree: Path,
     cache: Path,
     git: Git,
     say: Callable[[str], None],
+    progress: Callable[[str, int, int], None] | None = None,
     discard_local: bool = False,
+    history: History = WHOLE,
+    bare: bool = False,
 ) -> None:
     """Make the source tree, or move it, to exactly the locked commits; all markers of all modules name them then.
 
@@ -52,6 +52,10 @@ def checkout(
     ----------
     locked
         The exact sources.
+    project
+        The project, when the locked base version is to be held against the one that the commit says.
+    after_base
+        The submodules that the base patches leave, where they move some: a tree that has those stands on the locked commits as well.
     tree
         The tree's folder; made when it is not there.
     cache
@@ -60,49 +64,84 @@ def checkout(
         The origin's git; see :func:`build_tools.sources.origin.open_origin`.
     say
         Takes one line of talk.
+    progress
+        Takes what is being done to how many of how many.
     discard_local
         Whether a person's changes may go; they are named, and kept in a bundle inside the tree's ``.git``.
+    history
+        How much history is fetched, where it is not there yet.
+    bare
+        Whether what later stages put on top goes as well, and submodules that they moved go back.
 
     Raises
     ------
     HipwrightError
         ``unsaved-work``, ``origin-unreachable``, ``unknown-ref``, ``submodule-commit-missing``, or ``bad-source-tree`` when the folder
-        holds something else.
+        holds something else, or the commit has another tree, base version or submodule than the lock says.
     """
-    work = _Checkout(locked=locked, tree=tree, cache=cache, git=git, say=say)
+    bringer = bringer_of(locked, tree=tree, cache=cache, git=git, history=history, say=say, progress=progress)
+    work = _Checkout(locked=locked, project=project, tree=tree, git=git, bringer=bringer, say=say)
     tree.parent.mkdir(parents=True, exist_ok=True)
     git.require(cwd=tree.parent)
-    if not tree.exists() or (tree.is_dir() and not any(tree.iterdir())):
+    if not tree.exists() or _is_empty(tree):
         work.make_root()
     if not (tree / ".git").is_dir():
         message = f"{tree} is there already and is no git repository of its own"
         raise HipwrightError(
             "bad-source-tree", message, where=Where(file=tree), hint="move it away and check out again, or name another folder"
         )
+    for left_over in tree.glob(f"{_FILLED}.partial-*"):
+        files.remove_tree(left_over)
     load_modules(tree, git=git)
+    resumed = is_moving(tree)
     settle(tree, git=git, say=say)
     have = load_modules(tree, git=git)
-    if not is_checked_out(locked, have):
+    stands = _is_bare(locked, have) if bare else is_checked_out(locked, have, after_base=after_base)
+    if not stands:
         work.move(have, discard_local=discard_local)
+    else:
+        work.judge(git.at(tree))
+        if resumed:
+            verify(_as_it_stands(tree, have), files=True)
 
 
-def is_checked_out(locked: LockedSources, modules: tuple[Module, ...]) -> bool:
-    """Return whether a tree stands on the locked commits, in every module, with whatever our stages and a person put on top."""
-    pins = {pin.path: (pin.url, pin.commit) for pin in locked.submodules} | {ROOT: (locked.origin, locked.commit)}
-    if {module.path for module in modules} != pins.keys():
+def bringer_of(
+    locked: LockedSources,
+    *,
+    tree: Path,
+    cache: Path,
+    git: Git,
+    history: History,
+    say: Callable[[str], None],
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Bringer:
+    """Return what brings the commits of a tree's modules, from the mirrors of their origins."""
+    kind = {"branch": "heads", "tag": "tags"}.get(locked.ref_is or "")
+    refs = {} if kind is None else {(locked.origin, locked.commit): f"refs/{kind}/{locked.ref}"}
+    return Bringer(tree=tree, cache=cache, git=git, refs=refs, history=history, say=say, progress=progress)
+
+
+def _is_bare(locked: LockedSources, modules: tuple[Module, ...]) -> bool:
+    """Return whether a tree stands on the locked commits and no stage has put anything on top."""
+    if not is_checked_out(locked, modules):
         return False
-    for module in modules:
+    markers = [markers_of(module) for module in modules]
+    return all(one is not None and one.finished == one.upstream for one in markers)
+
+
+def _as_it_stands(tree: Path, have: tuple[Module, ...]) -> Arrangement:
+    """Return the arrangement that a tree's markers tell."""
+    wanted = {}
+    for module in have:
         markers = markers_of(module)
-        if markers is None or (module.entry.url, markers.upstream) != pins[module.path]:
-            return False
-        head = module.store.head()
-        if head is None or not (module.folder / ".git").exists() or not module.store.is_ancestor(markers.finished, head):
-            return False
-    return True
+        if markers is not None:
+            wanted[module.path] = Target(module=module, commit=markers.finished, markers={})
+    return Arrangement(tree=tree, have=have, wanted=wanted)
 
 
-def _is_told(line: str, others: list[str]) -> bool:
-    return any(other.startswith(f"{line},") for other in others)
+def _is_empty(tree: Path) -> bool:
+    """Return whether nothing is in a folder, but for what a run left that was killed while it made a repository there."""
+    return tree.is_dir() and all(path.name.startswith(f"{_FILLED}.partial-") for path in tree.iterdir())
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,132 +149,60 @@ class _Checkout:
     """One checkout: what is wanted, where, and from where."""
 
     locked: LockedSources
+    project: Project | None
     tree: Path
-    cache: Path
     git: Git
+    bringer: Bringer
     say: Callable[[str], None]
 
     def make_root(self) -> None:
-        """Make the root's repository, without files yet; the folder appears when it is whole."""
+        """Make the root's repository, without files yet; it appears when it is whole."""
         entry = ModuleEntry(path=ROOT, name="", parent=None, url=self.locked.origin)
-        with files.finished_folder(self.tree) as partial:
-            self._clone(entry.url, self.locked.commit, partial)
+        if not self.tree.exists():
+            with files.finished_folder(self.tree) as partial:
+                self.bringer.clone(entry.url, self.locked.commit, partial)
+                save_modules(partial, [entry])
+            return
+        # A folder that is there may be a mount, or lie in one that is not ours to write: it is filled and not replaced.
+        with files.temporary_folder(self.tree, _FILLED) as partial:
+            self.bringer.clone(entry.url, self.locked.commit, partial)
             save_modules(partial, [entry])
+            (partial / ".git").rename(self.tree / ".git")
 
     def move(self, have: tuple[Module, ...], *, discard_local: bool) -> None:
         """Bring all objects, ask whether there is something to lose, and move."""
-        wanted = self._prepare()
-        kept = {path: (module.entry.name, module.git_dir) for path, (module, _) in wanted.items()}
-        stale = [module for module in have if kept.get(module.path) != (module.entry.name, module.git_dir)]
-        targets: dict[str, CommitId | None] = {path: commit for path, (_, commit) in wanted.items()}
-        targets |= {module.path: None for module in stale}
-        work = {module.path: local_work(module, target=targets[module.path]) for module in have}
-        self._refuse(have, targets, work, discard_local=discard_local)
-        if discard_local:
-            changed = [module for module in have if work[module.path]]
-            # All are kept before any is dropped: what cannot be kept stops the whole.
-            for module in changed:
-                keep(self.tree, module, work[module.path], say=self.say)
-            for module in changed:
-                drop(module)
-        parts = [
-            ModuleMove(
-                module=module.entry,
-                start=module.store.head() if (module.folder / ".git").exists() else None,
-                target=commit,
-                markers=dict.fromkeys(("upstream", "base", "hipified", "finished"), commit),
-            )
-            for module, commit in wanted.values()
-        ]
-        overwrite = discard_local and any(work.values())
-        move = Move(modules=tuple(parts), stale=tuple(module.entry for module in stale), overwrite=overwrite)
-        carry_out(self.tree, move, git=self.git)
-
-    def _refuse(
-        self,
-        have: tuple[Module, ...],
-        targets: Mapping[str, CommitId | None],
-        work: Mapping[str, list[str]],
-        *,
-        discard_local: bool,
-    ) -> None:
-        """Refuse the move when it meets what it must not: all of it is known before anything is dropped or moved."""
-        known = {module.path for module in have}
-        own = {module.path: own_repositories(module, target=targets[module.path], known=known) for module in have}
-        away = "move the repositories of your own that are listed out of the tree, and run the command again"
-        if discard_local:
-            refuse_unsaved(self.tree, own, hint=away)
-        elif any(own.values()):
-            named = {path: [line for line in lines if not _is_told(line, own[path])] + own[path] for path, lines in work.items()}
-            refuse_unsaved(self.tree, named, hint=f"{away}; push or save the rest elsewhere, if there is any")
-        else:
-            refuse_unsaved(self.tree, work, way_out="; or add --discard-local, which drops them and keeps a bundle")
-
-    def _prepare(self) -> dict[str, tuple[Module, CommitId]]:
-        """Bring every module's repository and objects to where they belong, parents first; no work folder changes."""
-        pins = {pin.path: pin for pin in self.locked.submodules}
-        root = module_at(
-            self.tree, ModuleEntry(path=ROOT, name="", parent=None, url=self.locked.origin), parent=None, git=self.git
+        assembled = assemble(
+            pinned(self.locked, self.locked.submodules),
+            tree=self.tree,
+            git=self.git,
+            bringer=self.bringer,
+            stand=unpatched,
+            mismatch=self._mismatch,
+            have={},
         )
-        self._bring(root, self.locked.commit)
-        wanted = {ROOT: (root, self.locked.commit)}
-        level = [root]
-        while level:
-            children = [child for parent in level for child in self._children(parent, wanted[parent.path][1], pins)]
-            for_each(lambda child: self._bring(child, pins[child.path].commit), children)
-            wanted |= {child.path: (child, pins[child.path].commit) for child in children}
-            level = children
-        return wanted
-
-    def _children(self, parent: Module, commit: CommitId, pins: Mapping[str, SubmodulePin]) -> list[Module]:
-        found = []
-        for submodule in submodules(parent.store, commit):
-            path = submodule.path if parent.path == ROOT else f"{parent.path}/{submodule.path}"
-            pin = pins.get(path)
-            if pin is None or pin.commit != submodule.commit:
-                message = f"commit {commit} records the submodule {path} at {submodule.commit}, and the lock does not"
-                raise HipwrightError("bad-source-tree", message, where=Where(module=path))
-            entry = ModuleEntry(path=path, name=submodule.name, parent=parent.path, url=pin.url)
-            found.append(module_at(self.tree, entry, parent=parent, git=self.git))
-        return found
-
-    def _bring(self, module: Module, commit: CommitId) -> None:
-        """Make a module's repository when it is not there, and bring a commit into it."""
-        url = self.git.place_of(module.entry.url)
-        if not (module.git_dir / "HEAD").is_file():
-            temporary = temporary_name(self.tree, "clone")
-            self._clone(module.entry.url, commit, temporary)
-            module.git_dir.parent.mkdir(parents=True, exist_ok=True)
-            (temporary / ".git").rename(module.git_dir)
-            files.remove_tree(temporary)
-        elif module.store.capture("config", "--get", "remote.origin.url", check=False).text != url:
-            module.store.capture("remote", "set-url", "origin", url)
-        if not module.store.has_commit(commit):
-            mirror = self._mirror(module.entry.url, commit)
-            arguments = (
-                "--quiet",
-                "--no-tags",
-                "--no-write-fetch-head",
-                "--",
-                mirror.folder,
-                "+refs/heads/*:refs/remotes/origin/*",
+        self.judge(assembled[ROOT].module.store)
+        wanted = {
+            path: Target(
+                module=found.module,
+                commit=found.head,
+                markers=dict.fromkeys(("upstream", "base", "hipified", "finished"), found.head),
             )
-            module.store.capture("fetch", *arguments, commit)
+            for path, found in assembled.items()
+        }
+        plan = Arrangement(tree=self.tree, have=have, wanted=wanted)
+        arrange(plan, git=self.git, say=self.say, discard_local=discard_local)
 
-    def _clone(self, url: str, commit: CommitId, folder: Path) -> None:
-        """Clone a mirror, sharing its files by hard links where the disk allows, with the real origin recorded."""
-        mirror = self._mirror(url, commit)
-        with mirror.held():
-            arguments = ("--quiet", "--no-checkout", "--local", "--template=", "--", mirror.folder, folder)
-            self.git.capture("clone", *arguments, cwd=folder.parent)
-        repository = self.git.at(folder)
-        repository.capture("remote", "set-url", "origin", self.git.place_of(url))
-        # The mirror's HEAD names no branch; a plain repository's does.
-        repository.capture("symbolic-ref", "HEAD", "refs/heads/main")
-        repository.capture("config", "--remove-section", f"branch.{UNBORN.removeprefix('refs/heads/')}", check=False)
+    def judge(self, repository: Repository) -> None:
+        """Refuse a lock that says another tree or base version than the commit has: wheels would get a version that is not theirs."""
+        commit = self.locked.commit
+        tree = repository.tree_of(commit)
+        if tree != self.locked.tree:
+            raise self._mismatch(f"its tree is {tree}, and the lock says {self.locked.tree}")
+        version = None if self.project is None else base_version(self.project, repository, commit)
+        if version not in {None, self.locked.base_version}:
+            raise self._mismatch(f"its base version is {version}, and the lock says {self.locked.base_version}")
 
-    def _mirror(self, url: str, commit: CommitId) -> Mirror:
-        mirror = mirror_of(url, cache=self.cache, git=self.git, say=self.say)
-        ref = f"refs/heads/{self.locked.ref}" if (url, commit) == (self.locked.origin, self.locked.commit) else None
-        mirror.fetch(commit, ref=ref)
-        return mirror
+    def _mismatch(self, what: str) -> HipwrightError:
+        message = f"commit {self.locked.commit} of {shown(self.locked.origin)} and the lock differ: {what}"
+        hint = f"to lock it anew: nox -s lock -- --projects {self.tree.name} --relock"
+        return HipwrightError("bad-source-tree", message, where=Where(file=self.tree), hint=hint)

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError, Where
 from build_tools.sources.git import shown
+from build_tools.sources.partial import bring_objects
 from build_tools.types import CommitId
 
 if TYPE_CHECKING:
     from build_tools.sources.git import Repository
+    from build_tools.types import TreeId
 
-__all__ = ["Entry", "Submodule", "entries", "entry_at", "gitlinks", "read_file", "submodules"]
+__all__ = [
+    "GITLINK",
+    "PLAIN_FILES",
+    "Entry",
+    "Submodule",
+    "entries",
+    "entry_at",
+    "gitlinks",
+    "is_git_folder",
+    "read_file",
+    "submodules",
+]
 
-_GITLINK = b"160000"
+GITLINK: Final = b"160000"
+"""The mode of a submodule."""
+
+PLAIN_FILES: Final = frozenset({b"100644", b"100755"})
+"""The modes of files that are no links."""
+
+_FOLDER: Final = b"040000"
+_GIT_FOLDER: Final = re.compile(r"(?:\.git|git~1)(?:[ .]*|:.*)", re.IGNORECASE | re.DOTALL)
+_UNSEEN: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,11 +80,11 @@ def entry_at(repository: Repository, tree: str, path: str) -> Entry | None:
 def gitlinks(repository: Repository, tree: str) -> dict[bytes, CommitId]:
     """Return the submodule commits that a commit or tree records, by path."""
     listed = entries(repository, tree)
-    return {path: CommitId(entry.object_id) for path, entry in listed.items() if entry.mode == _GITLINK}
+    return {path: CommitId(entry.object_id) for path, entry in listed.items() if entry.mode == GITLINK}
 
 
-def submodules(repository: Repository, commit: CommitId) -> tuple[Submodule, ...]:
-    """Return the submodules that a commit records, sorted by path; those with ``update = none`` are left out, as git does.
+def submodules(repository: Repository, commit: CommitId | TreeId) -> tuple[Submodule, ...]:
+    """Return the submodules that a commit or tree records, sorted by path; those with ``update = none`` are left out, as git does.
 
     Raises
     ------
@@ -77,10 +99,7 @@ def submodules(repository: Repository, commit: CommitId) -> tuple[Submodule, ...
     by_path = {values["path"].rstrip("/"): (name, values) for name, values in table.items() if "path" in values}
     found = []
     for raw, pin in sorted(links.items()):
-        try:
-            path = raw.decode("utf-8")
-        except UnicodeDecodeError:
-            raise _bad(f"the path of the submodule {shown(raw)} is no UTF-8", commit) from None
+        path = _path_of(raw, commit)
         if path not in by_path:
             raise _bad(f"{shown(path)} is recorded as a submodule, and .gitmodules has no entry with that path", commit)
         name, values = by_path[path]
@@ -88,19 +107,59 @@ def submodules(repository: Repository, commit: CommitId) -> tuple[Submodule, ...
             continue
         if not values.get("url"):
             raise _bad(f".gitmodules gives no url for the submodule {shown(name)}", commit)
-        if values["url"].startswith("-") or ".." in name.replace("\\", "/").split("/") or not name:
+        if values["url"].startswith("-") or not _is_safe(name):
             raise _bad(f".gitmodules has an unsafe name or url for the submodule at {shown(path)}", commit)
         found.append(Submodule(name=name, path=path, url=values["url"], commit=pin))
+    # A submodule's repository lies in a folder of its name.
+    for inner in found:
+        outer = next((one for one in found if inner.name.startswith(f"{one.name}/")), None)
+        if outer is not None:
+            message = f"the repository of the submodule {shown(inner.name)} would lie inside that of {shown(outer.name)}"
+            raise _bad(f"{message}: .gitmodules must name one of them otherwise", commit)
     return tuple(found)
 
 
-def read_file(repository: Repository, commit: CommitId, path: str) -> bytes | None:
-    """Return the bytes of one file of a commit, or None when the commit has no such file."""
+def _path_of(raw: bytes, commit: CommitId | TreeId) -> str:
+    """Return a submodule's path as text, one that stays inside the tree on every platform."""
+    try:
+        path = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _bad(f"the path of the submodule {shown(raw)} is no UTF-8", commit) from None
+    if any(part in {"", ".", ".."} or is_git_folder(part) for part in path.replace("\\", "/").split("/")):
+        what = "a path that leads out of the tree or into git's own files"
+        raise _bad(f"{shown(path)} is recorded as a submodule, {what}", commit)
+    return path
+
+
+def is_git_folder(part: str) -> bool:
+    """Return whether a file system may take a name for ``.git``, as git itself sees it: Windows and macOS fold cases and drop characters."""
+    return _GIT_FOLDER.fullmatch(_UNSEEN.sub("", part)) is not None
+
+
+def _is_safe(name: str) -> bool:
+    """Return whether a submodule's name leads to a folder below the one that holds all of them, on every platform."""
+    parts = name.replace("\\", "/").split("/")
+    return not any(part in {"", ".", ".."} for part in parts) and ":" not in parts[0]
+
+
+def read_file(repository: Repository, commit: CommitId | TreeId, path: str) -> bytes | None:
+    """Return the bytes of one file of a commit or tree, or None when it has no such file.
+
+    Raises
+    ------
+    HipwrightError
+        ``origin-unreachable`` when its contents are to come from the origin, and do not.
+    """
+    if repository.source is not None:
+        entry = entry_at(repository, commit, path)
+        if entry is None or entry.mode in {GITLINK, _FOLDER}:
+            return None
+        bring_objects(repository, [entry.object_id])
     done = repository.capture("cat-file", "blob", f"{commit}:{path}", check=False)
     return done.stdout if done.returncode == 0 else None
 
 
-def _gitmodules(repository: Repository, commit: CommitId) -> dict[str, dict[str, str]]:
+def _gitmodules(repository: Repository, commit: CommitId | TreeId) -> dict[str, dict[str, str]]:
     if read_file(repository, commit, ".gitmodules") is None:
         return {}
     arguments = ("config", "--blob", f"{commit}:.gitmodules", "-z", "--get-regexp", r"^submodule\.")
@@ -118,5 +177,5 @@ def _gitmodules(repository: Repository, commit: CommitId) -> dict[str, dict[str,
     return table
 
 
-def _bad(message: str, commit: CommitId) -> HipwrightError:
+def _bad(message: str, commit: CommitId | TreeId) -> HipwrightError:
     return HipwrightError("bad-source-tree", message, where=Where(file=".gitmodules", key=f"commit {commit}"))

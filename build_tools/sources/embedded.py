@@ -19,6 +19,7 @@ import msgspec
 from build_tools import digest, files
 from build_tools.config.load import load_toml
 from build_tools.errors import HipwrightError, Where
+from build_tools.sources.contents import is_git_folder
 from build_tools.sources.fastimport import Branch, FileContent, make_repository
 from build_tools.sources.git import shown
 
@@ -35,8 +36,6 @@ DESCRIPTION: Final = "repository.toml"
 
 _FORMAT: Final = 1
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_GIT_FOLDER: Final = re.compile(r"(?:\.git|git~1)(?:[ .]*|:.*)", re.IGNORECASE | re.DOTALL)
-_UNSEEN: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
@@ -144,7 +143,7 @@ def _read_folder(folder: Path, name: str) -> dict[bytes, FileContent]:
         relative = path.relative_to(top)
         if "__pycache__" in relative.parts:
             continue
-        if any(_is_git_folder(part) for part in relative.parts):
+        if any(is_git_folder(part) for part in relative.parts):
             raise _cannot_hold(path, "git keeps its own there")
         if path.is_symlink():
             found[_spelled(relative)] = FileContent(mode="120000", data=_spelled(path.readlink()))
@@ -164,11 +163,6 @@ def _read_folder(folder: Path, name: str) -> dict[bytes, FileContent]:
 def _cannot_hold(path: Path, why: str) -> HipwrightError:
     message = f"{shown(_spelled(path))} cannot be part of a repository: {why}"
     return HipwrightError("bad-data-file", message, where=Where(file=path), hint="take it out of the folder")
-
-
-def _is_git_folder(part: str) -> bool:
-    """Return whether a file system may take a name for ``.git``, as git itself sees it."""
-    return _GIT_FOLDER.fullmatch(_UNSEEN.sub("", part)) is not None
 
 
 def _check_names(work: _Work, *, cache: Path, git: Git) -> None:
@@ -201,7 +195,7 @@ def _check_paths(work: _Work, branch: EmbeddedBranch, key: str) -> None:
     for submodule in branch.submodule:
         parts = submodule.path.split("/")
         inner = f"{key}, submodule {shown(submodule.path)}"
-        if _CONTROL.search(submodule.path) or any(part in {"", ".", ".."} or _is_git_folder(part) for part in parts):
+        if _CONTROL.search(submodule.path) or any(part in {"", ".", ".."} or is_git_folder(part) for part in parts):
             raise work.bad(f"{shown(submodule.path)!r} is no path for a submodule", inner)
         path = submodule.path.encode()
         if path in taken:

@@ -1,18 +1,19 @@
 """Copies of a source tree for builds and tools: the files as they stand, in repositories whose HEAD is the upstream commit.
 
 So ``git rev-parse HEAD`` in a build names a commit that exists upstream. The copies borrow the tree's objects, so they are quick to make
-and small; they must not outlive the tree.
+and small; they must not outlive the tree. Those of a tree of the person's own borrow from what stands in for it.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.sources.borrow import borrow
 from build_tools.sources.modules import ROOT, Module, again, load_modules
+from build_tools.sources.ownstore import stored_modules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,13 +52,17 @@ def materialise(source: SourceTree, target: Path, *, git: Git) -> None:
         ``bad-source-tree`` when the tree is not there any more, or no longer has a recorded module or content.
     """
     tree = Path(source.folder)
-    modules = {module.path: module for module in load_modules(tree, git=git)}
+    if source.store is not None:
+        modules = stored_modules(source, store=Path(source.store), git=git)
+    else:
+        modules = {module.path: module for module in load_modules(tree, git=git)}
     copies = []
     for state in source.modules:
         module = modules.get(state.path)
-        if module is None or not module.store.succeeds("cat-file", "-e", state.content):
+        if module is None or not module.git_dir.is_dir() or not module.store.succeeds("cat-file", "-e", state.content):
             message = f"{source.folder} no longer holds what was recorded for its module {state.path}"
-            raise HipwrightError("bad-source-tree", message, where=Where(module=state.path), hint=again(tree))
+            hint = again(tree) if source.store is None else "run the command again"
+            raise HipwrightError("bad-source-tree", message, where=Where(module=state.path), hint=hint)
         copies.append(ModuleCopy(module=module, head=state.upstream, content=state.content))
     copy_modules(copies, target, git=git)
 
@@ -70,19 +75,9 @@ def copy_modules(copies: Iterable[ModuleCopy], target: Path, *, git: Git) -> dic
         folder.mkdir(parents=True, exist_ok=True)
         git.capture("init", "--quiet", "--template=", folder, cwd=folder)
         repository = git.at(folder)
-        objects = folder / ".git" / "objects" / "info" / "alternates"
-        objects.parent.mkdir(exist_ok=True)
-        objects.write_bytes(_alternate(copy.module.git_dir / "objects"))
+        borrow(folder / ".git", lender=copy.module.git_dir)
         repository.capture("update-ref", "--no-deref", "HEAD", copy.head)
         repository.capture("read-tree", copy.content)
         repository.capture("checkout-index", "--all", "--force", "--index")
         made[copy.module.path] = repository
     return made
-
-
-def _alternate(folder: Path) -> bytes:
-    """Return a line of ``objects/info/alternates``, in C-style quotes where the name needs them."""
-    raw = os.fsencode(folder.as_posix())
-    if raw.startswith((b"#", b'"')) or b"\n" in raw:
-        raw = b'"' + raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'
-    return raw + b"\n"

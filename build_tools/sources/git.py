@@ -8,20 +8,23 @@ beyond what the tree's own ``.gitattributes`` say.
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError
 from build_tools.shown import shown
-from build_tools.types import CommitId, TreeId
+from build_tools.sources.retry import retried
+from build_tools.types import CommitId, TreeId, is_commit_id
+from build_tools.urls import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from build_tools.process import Completed, Runner
 
-__all__ = ["EMAIL", "IDENTITY", "MINIMUM", "CommitFacts", "Git", "Repository", "shown"]
+__all__ = ["EMAIL", "IDENTITY", "MINIMUM", "CommitFacts", "Git", "Repository", "Source", "shown"]
 
 IDENTITY: Final = "hipwright"
 """The author and committer of commits that hipwright makes."""
@@ -44,6 +47,8 @@ _SETTINGS: Final = (
     ("core.longPaths", "true"),
     ("core.safecrlf", "false"),
     ("fetch.recurseSubmodules", "false"),
+    # A small fetch that is cut off would leave commits without their files behind; a pack is there whole or not at all.
+    ("fetch.unpackLimit", "1"),
     ("gc.auto", "0"),
     ("http.lowSpeedLimit", "1000"),
     ("http.lowSpeedTime", "120"),
@@ -59,7 +64,7 @@ _ENVIRONMENT: Final = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_ATTR_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
-    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+    "GIT_SSH_COMMAND": "ssh -oBatchMode=yes -oConnectTimeout=30 -oServerAliveInterval=30",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_AUTHOR_NAME": IDENTITY,
@@ -69,7 +74,9 @@ _ENVIRONMENT: Final = {
     "LC_ALL": "C",
 }
 
-_COMMIT = re.compile(r"^[0-9a-f]{40}$")
+_OFFLINE: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
+"""Keeps git from fetching what a repository of partial history lacks; gits before 2.45 know the second alone."""
+
 _VERSION = re.compile(r"git version (\d+)\.(\d+)")
 
 
@@ -93,11 +100,14 @@ class Git:
         URL prefixes and where git finds them on this machine (``url.<place>.insteadOf``); for origins that were imported.
     facts
         Trees and committer dates of commits that were seen: they never change, and asking costs a process.
+    pause
+        Waits so many seconds before an origin is asked once more.
     """
 
     runner: Runner
     redirects: Mapping[str, str] = field(default_factory=dict)
     facts: dict[CommitId, CommitFacts] = field(default_factory=dict, repr=False, compare=False)
+    pause: Callable[[float], None] = field(default=time.sleep, repr=False, compare=False)
 
     def redirected(self, redirects: Mapping[str, str]) -> Git:
         """Return the same git that finds further URL prefixes elsewhere."""
@@ -107,6 +117,10 @@ class Git:
         """Return where git finds a URL: the URL itself, or what it is redirected to."""
         prefix = max((known for known in self.redirects if url.startswith(known)), key=len, default=None)
         return url if prefix is None else self.redirects[prefix] + url.removeprefix(prefix)
+
+    def kept_place_of(self, url: str) -> str:
+        """Return what a repository remembers as the place of a URL: where git finds it, without secrets."""
+        return redact(self.place_of(url))
 
     def environment(self) -> dict[str, str]:
         """Return what git's processes get on top of the runner's environment."""
@@ -162,6 +176,37 @@ class Git:
             what=what or f"git {arguments[0]}",
         )
 
+    def ask(
+        self,
+        *arguments: str | Path,
+        url: str,
+        say: Callable[[str], None],
+        cwd: Path,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+    ) -> Completed:
+        """Run git to ask an origin, again where a failure can pass by itself; other failures are returned like a success.
+
+        Parameters
+        ----------
+        url
+            The origin's address, for people.
+        say
+            Takes one line of talk.
+        arguments, cwd, env, stdin
+            As for :meth:`capture`.
+
+        Raises
+        ------
+        HipwrightError
+            ``origin-unreachable`` when all attempts failed, ``missing-tool`` without git.
+        """
+
+        def attempt() -> Completed:
+            return self.capture(*arguments, cwd=cwd, env=env, stdin=stdin, check=False)
+
+        return retried(attempt, url=url, pause=self.pause, say=say)
+
     def at(self, folder: Path) -> Repository:
         """Return the repository with the work folder ``folder``; repositories around it are never taken for it."""
         return Repository(git=self, folder=folder, git_dir=folder / ".git", work_tree=folder)
@@ -196,6 +241,14 @@ class Git:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Source:
+    """The origin of a repository in which files are missing until they are read; ``say`` takes one line of talk."""
+
+    url: str
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Repository:
     """One repository, named by its folders, so that git never looks for another one above it.
 
@@ -211,6 +264,9 @@ class Repository:
         The work folder; None for a bare repository.
     env
         Names that every process for this repository gets.
+    source
+        Where :func:`build_tools.sources.partial.bring_objects` gets what it lacks; None for a repository that lacks nothing. git itself
+        fetches nothing for one that has a source.
     """
 
     git: Git
@@ -218,6 +274,7 @@ class Repository:
     git_dir: Path
     work_tree: Path | None
     env: Mapping[str, str] = field(default_factory=dict)
+    source: Source | None = None
 
     def with_env(self, env: Mapping[str, str]) -> Repository:
         """Return the same repository with further names in its processes' environment."""
@@ -240,9 +297,21 @@ class Repository:
         what: str | None = None,
     ) -> Completed:
         """Run git for this repository; parameters and errors as for :meth:`Git.capture`."""
-        whole = {**self.environment(), **(env or {})}
+        offline = _OFFLINE if self.source is not None else {}
+        whole = {**self.environment(), **offline, **(env or {})}
         label = what or f"git {arguments[0]} in {self.folder}"
         return self.git.capture(*arguments, cwd=self.folder, env=whole, stdin=stdin, check=check, code=code, what=label)
+
+    def ask(
+        self,
+        *arguments: str | Path,
+        url: str,
+        say: Callable[[str], None],
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+    ) -> Completed:
+        """Run git for this repository to ask an origin; parameters and errors as for :meth:`Git.ask`."""
+        return self.git.ask(*arguments, url=url, say=say, cwd=self.folder, env={**self.environment(), **(env or {})}, stdin=stdin)
 
     def text(self, *arguments: str | Path, env: Mapping[str, str] | None = None, stdin: bytes | None = None) -> str:
         """Run git and return its output as text without the final newline."""
@@ -256,14 +325,20 @@ class Repository:
         """Run git and return whether it ended well."""
         return self.capture(*arguments, env=env, check=False).returncode == 0
 
-    def has_commit(self, commit: CommitId) -> bool:
-        """Return whether the repository holds a commit."""
-        return self.succeeds("cat-file", "-e", f"{commit}^{{commit}}")
+    def has_commit(self, commit: CommitId, *, history: bool = False) -> bool:
+        """Return whether the repository holds a commit, with ``history`` all before it as well; no network is asked for it."""
+        words = ("rev-list", "--quiet", f"{commit}^{{commit}}", "--") if history else ("cat-file", "-e", f"{commit}^{{commit}}")
+        return self.succeeds(*words, env=_OFFLINE)
 
     def commit_of(self, name: str) -> CommitId | None:
         """Return the commit that a name stands for, or None when there is none."""
         done = self.capture("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False)
         return CommitId(done.text) if done.returncode == 0 else None
+
+    def kind_of(self, object_id: str) -> str | None:
+        """Return what an object is, or stands for if it is a tag: ``commit``, ``tree`` or ``blob``; None when it is not here."""
+        done = self.capture("cat-file", "-t", f"{object_id}^{{}}", env=_OFFLINE, check=False)
+        return done.text if done.returncode == 0 else None
 
     def head(self) -> CommitId | None:
         """Return the commit that HEAD stands for, or None when there is none yet."""
@@ -271,7 +346,7 @@ class Repository:
             text = (self.git_dir / "HEAD").read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError):
             text = ""
-        return CommitId(text) if _COMMIT.match(text) else self.commit_of("HEAD")
+        return CommitId(text) if is_commit_id(text) else self.commit_of("HEAD")
 
     def tree_of(self, commit: CommitId) -> TreeId:
         """Return a commit's tree."""
@@ -303,9 +378,11 @@ class Repository:
                 self.git.facts[CommitId(commit)] = CommitFacts(tree=TreeId(facts[0]), date=int(facts[1]))
         return found
 
-    def set_refs(self, values: Mapping[str, str]) -> None:
-        """Set refs (full names) all at once."""
-        lines = "".join(f"update {name}\0{value}\0\0" for name, value in sorted(values.items()))
+    def set_refs(self, values: Mapping[str, str | None]) -> None:
+        """Set refs (full names) all at once; those with no value go away, if they are there."""
+        lines = "".join(
+            f"delete {name}\0\0" if value is None else f"update {name}\0{value}\0\0" for name, value in sorted(values.items())
+        )
         self.capture("update-ref", "--no-deref", "-z", "--stdin", stdin=lines.encode())
 
     def commit(self, tree: TreeId, *, parent: CommitId, message: str, date: int) -> CommitId:

@@ -6,9 +6,11 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError, Where
-from build_tools.sources.contents import entries
+from build_tools.sources.contents import GITLINK, entries
 from build_tools.sources.git import EMAIL, shown
-from build_tools.sources.modules import ROOT, Module, markers_of
+from build_tools.sources.modules import ROOT, Module, in_tree, link_over, markers_of, status_of, temporary_index, tree_of
+from build_tools.sources.told import change_word, prefix_of, shortened
+from build_tools.sources.written import unchanged_since_written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +18,21 @@ if TYPE_CHECKING:
 
     from build_tools.types import CommitId
 
-__all__ = ["OPERATIONS", "changed_files", "local_commits", "local_work", "own_repositories", "refuse_unsaved"]
+__all__ = [
+    "OPERATIONS",
+    "changed_files",
+    "hidden_edits",
+    "ignored_in_the_way",
+    "is_replaced",
+    "link_line",
+    "local_commits",
+    "local_work",
+    "own_repositories",
+    "refuse_unsaved",
+    "show_to_git",
+    "tracked_changes",
+    "untouched",
+]
 
 OPERATIONS: Final = {
     "rebase-merge": "a rebase",
@@ -52,56 +68,137 @@ def local_commits(module: Module, *, saved: bool) -> list[str]:
     for record in repository.records(*arguments):
         commit, email, subject = record.split(b"\x1f", 2)
         if email != EMAIL.encode():
-            lines.append(f"commit {_prefix(module)}{commit.decode()} {shown(subject)}")
+            lines.append(f"commit {prefix_of(module.path)}{commit.decode()} {shown(subject)}")
     return lines
 
 
-def changed_files(module: Module, *, target: CommitId | None = None) -> list[str]:
+def changed_files(module: Module, *, target: CommitId | None = None, leaves: bool = False, stays: bool = False) -> list[str]:
     """Return a module's edited, added, deleted and untracked files, as lines for people; its submodules speak for themselves.
 
-    Ignored files count where ``target`` has other bytes for them: git would overwrite those without a word.
+    Ignored files count where ``target`` has other bytes for them, which git would overwrite without a word, and all of them where the
+    module's whole folder ``leaves`` the tree. Untracked ones count in the same way where the module ``stays`` on its upstream commit: what
+    git does not know is not moved. Files that are as hipify wrote them do not count.
     """
     lines = []
     hidden = []
-    for state, path in _status(module, ignored=target is not None):
+    unknown = []
+    listed = status_of(module, ignored=leaves or target is not None)
+    made = unchanged_since_written(module, listed)
+    for state, path in listed:
+        if path in made:
+            continue
         if state == b"!!":
             hidden.append(path)
+        elif state == b"??" and stays:
+            unknown.append(path)
         else:
-            lines.append(f"{_word(state)} {_prefix(module)}{shown(path)}")
-    if target is not None and hidden:
-        lines += [f"ignored {_prefix(module)}{shown(path)}" for path in _in_the_way(module, hidden, target)]
+            lines.append(f"{change_word(state)} {prefix_of(module.path)}{shown(path)}")
+    edits = hidden_edits(module)
+    lines += [f"{word} {prefix_of(module.path)}{shown(path)} (hidden from git by {bit})" for path, (word, bit) in edits.items()]
+    for word, paths in (("untracked", unknown), ("ignored", hidden)):
+        lost = _in_the_way(module, paths, target) if paths and target is not None else paths
+        lines += [f"{word} {prefix_of(module.path)}{shown(path)}" for path in lost]
     return lines
 
 
-def own_repositories(module: Module, *, target: CommitId | None, known: Collection[str]) -> list[str]:
+def hidden_edits(module: Module) -> dict[bytes, tuple[str, str]]:
+    """Return the files that differ from the index and that git was told not to look at, each with what became of it and what hides it.
+
+    Files that a sparse checkout leaves out are not there, and nothing of a person's.
+    """
+    bits = {}
+    for record in module.repository.records("ls-files", "-v", "-z"):
+        state, path = record[:1], record[2:]
+        # A small letter says that the file is assumed to be unchanged, S that a sparse checkout leaves it out.
+        if state.upper() == b"S":
+            bits[path] = "skip-worktree"
+        elif state.islower():
+            bits[path] = "assume-unchanged"
+    there = {path for path, bit in bits.items() if bit != "skip-worktree" or os.path.lexists(module.folder / os.fsdecode(path))}
+    if not there:
+        return {}
+    with temporary_index(tree_of(module), copy_of=module.git_dir / "index") as env:
+        show_to_git(module, there, env=env)
+        module.repository.capture("update-index", "-q", "--refresh", env=env, check=False)
+        records = iter(module.repository.records("diff-files", "-z", "--name-status", "--ignore-submodules=all", env=env))
+        found = {path: change_word(state) for state, path in zip(records, records, strict=True)}
+    return {path: (word, bits[path]) for path, word in sorted(found.items()) if path in there}
+
+
+def show_to_git(module: Module, paths: Iterable[bytes], *, env: Mapping[str, str] | None = None) -> None:
+    """Let git look at files again that it was told not to look at."""
+    lines = b"".join(path + b"\0" for path in sorted(paths))
+    for option in ("--no-skip-worktree", "--no-assume-unchanged"):
+        module.repository.capture("update-index", option, "-z", "--stdin", stdin=lines, env=env)
+
+
+def ignored_in_the_way(module: Module, target: CommitId | None) -> list[bytes]:
+    """Return the ignored files that moving a module to ``target`` would overwrite; all of them where it goes away (None)."""
+    if not module.folder.is_dir() or link_over(module) is not None:
+        return []
+    listed = status_of(module, ignored=True)
+    made = unchanged_since_written(module, listed)
+    # A slash ends the name of a repository of a person's own.
+    hidden = [path for state, path in listed if state == b"!!" and path not in made and not path.endswith(b"/")]
+    return _in_the_way(module, hidden, target) if hidden and target is not None else hidden
+
+
+def untouched(module: Module, target: CommitId) -> list[bytes]:
+    """Return the files that neither git nor a move to ``target`` knows anything of."""
+    listed = module.repository.records("ls-files", "-z", "--others", "--exclude-standard")
+    return sorted(set(listed) - set(_in_the_way(module, listed, target)))
+
+
+def tracked_changes(module: Module) -> list[str]:
+    """Return a module's edited, added and deleted files, as lines for people; files that git does not know do not count."""
+    arguments = ("-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames")
+    records = module.repository.records("status", "--porcelain=v1", *arguments)
+    return [f"{change_word(record[:2])} {prefix_of(module.path)}{shown(record[3:])}" for record in records]
+
+
+def own_repositories(module: Module, *, target: CommitId | None, known: Collection[str], stays: bool = False) -> list[str]:
     """Return the repositories of a person's own in a module's work folder that moving it to ``target`` meets, as lines for people.
 
     Nothing of ours removes or keeps them, so they can only be moved away. Ignored ones count where the move would overwrite or remove
-    them; ``known`` are the paths of the tree's own modules.
+    them, and so do untracked ones of a module that ``stays`` on its upstream commit; ``known`` are the paths of the tree's own modules.
     """
-    if not (module.folder.is_dir() and any(module.folder.iterdir())):
+    if link_over(module) is not None or not (module.folder.is_dir() and any(module.folder.iterdir())):
         return []
-    link = module.folder / ".git"
-    if module.path != ROOT and link.is_dir() and not link.is_symlink():
+    if is_replaced(module):
         return [f"a repository of its own, {shown(module.path)}/"]
-    if not link.exists():
+    if not (module.folder / ".git").exists():
         return []
     # git lists the files of folders one by one, and ends only those with a slash that it will not look into: repositories.
-    listed = [(state, path) for state, path in _status(module, ignored=True) if path.endswith(b"/")]
-    hidden = [path for state, path in listed if state == b"!!"]
-    found = {path for state, path in listed if state == b"??"}
+    listed = [(state, path) for state, path in status_of(module, ignored=True) if path.endswith(b"/")]
+    hidden = [path for state, path in listed if state == b"!!" or (stays and state == b"??")]
+    found = {path for state, path in listed if state == b"??" and not stays}
     found |= set(hidden if target is None else _in_the_way(module, hidden, target))
     for record in module.repository.records("ls-files", "-z", "--stage"):
         facts, _, path = record.partition(b"\t")
-        if facts.startswith(b"160000 ") and (module.folder / os.fsdecode(path) / ".git").exists():
+        if facts.startswith(GITLINK) and (module.folder / os.fsdecode(path) / ".git").exists():
             found.add(path + b"/")
-    inside = "" if module.path == ROOT else f"{module.path}/"
-    own = [path for path in sorted(found) if inside + os.fsdecode(path).rstrip("/") not in known]
-    return [f"untracked {_prefix(module)}{shown(path)}, a repository of its own" for path in own]
+    own = [path for path in sorted(found) if in_tree(module.path, os.fsdecode(path).rstrip("/")) not in known]
+    return [f"untracked {prefix_of(module.path)}{shown(path)}, a repository of its own" for path in own]
 
 
-def local_work(module: Module, *, target: CommitId | None) -> list[str]:
+def is_replaced(module: Module) -> bool:
+    """Return whether a repository of a person's own stands in a submodule's place."""
+    link = module.folder / ".git"
+    return module.path != ROOT and link.is_dir() and not link.is_symlink()
+
+
+def link_line(module: Module) -> str | None:
+    """Return what people are told of a link of theirs that stands in a module's place or above it, or None when there is none."""
+    link = link_over(module)
+    if link is None:
+        return None
+    return f"{shown(link.relative_to(tree_of(module)).as_posix())} is a link of yours to {shown(str(link.readlink()))}"
+
+
+def local_work(module: Module, *, target: CommitId | None, stays: bool = False) -> list[str]:
     """Return all that moving a module to ``target`` (None: removing it from the tree) would lose, as lines for people.
+
+    A module that ``stays`` on its upstream commit loses no untracked files but those that the target writes.
 
     Raises
     ------
@@ -113,13 +210,16 @@ def local_work(module: Module, *, target: CommitId | None) -> list[str]:
         message = f"a git process is at work in {module.folder}, or died there: {lock} exists"
         raise HipwrightError("locked", message, hint="wait for it to end; remove that file when no git is running there")
     found = [
-        f"unfinished {_prefix(module)}{what} is under way"
+        f"unfinished {prefix_of(module.path)}{what} is under way"
         for name, what in OPERATIONS.items()
         if (module.git_dir / name).exists()
     ]
     found += local_commits(module, saved=False)
-    if module.folder.is_dir() and any(module.folder.iterdir()):
-        found += changed_files(module, target=target)
+    link = link_line(module)
+    if link is not None:
+        found.append(link)
+    elif module.folder.is_dir() and any(module.folder.iterdir()):
+        found += changed_files(module, target=target, leaves=target is None, stays=stays)
     return found
 
 
@@ -134,7 +234,6 @@ def refuse_unsaved(tree: Path, work: Mapping[str, Iterable[str]], *, way_out: st
     lines = [line for module in work.values() for line in module]
     if not lines:
         return
-    shortened = lines[:_LINES] + ([f"and {len(lines) - _LINES} more"] if len(lines) > _LINES else [])
     modules = [path for path, found in work.items() if found]
     message = f"moving {tree} would lose {len(lines)} change{'s' if len(lines) != 1 else ''} of yours"
     raise HipwrightError(
@@ -142,15 +241,8 @@ def refuse_unsaved(tree: Path, work: Mapping[str, Iterable[str]], *, way_out: st
         message,
         where=Where(file=tree, module=", ".join(modules)),
         hint=hint or f"push or save them elsewhere, take them out of the tree, and run the command again{way_out}",
-        excerpt="\n".join(shortened),
+        excerpt="\n".join(shortened(lines, _LINES)),
     )
-
-
-def _status(module: Module, *, ignored: bool) -> list[tuple[bytes, bytes]]:
-    """Return the state and the path of each file of a module that is not as its HEAD and index have it."""
-    which = "traditional" if ignored else "no"
-    arguments = ("-z", "--untracked-files=all", f"--ignored={which}", "--ignore-submodules=all", "--no-renames")
-    return [(record[:2], record[3:]) for record in module.repository.records("status", "--porcelain=v1", *arguments)]
 
 
 def _in_the_way(module: Module, ignored: list[bytes], target: CommitId) -> list[bytes]:
@@ -167,17 +259,5 @@ def _in_the_way(module: Module, ignored: list[bytes], target: CommitId) -> list[
     return found
 
 
-def _word(state: bytes) -> str:
-    if state == b"??":
-        return "untracked"
-    if b"D" in state:
-        return "deleted"
-    return "added" if b"A" in state else "edited"
-
-
 def _slashes(path: bytes) -> list[int]:
     return [index for index, byte in enumerate(path) if byte == ord("/")]
-
-
-def _prefix(module: Module) -> str:
-    return "" if module.path == ROOT else f"{shown(module.path)}: "

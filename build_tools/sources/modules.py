@@ -13,6 +13,7 @@ import re
 import secrets
 import shutil
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
 from build_tools import files
@@ -36,15 +37,20 @@ __all__ = [
     "ModuleEntry",
     "again",
     "deepest_first",
+    "in_tree",
+    "link_over",
     "load_modules",
     "markers_of",
     "module_at",
     "own_folder",
+    "refuse_links",
     "relative_to",
     "save_modules",
+    "status_of",
     "sweep",
     "temporary_index",
     "temporary_name",
+    "tree_of",
     "within",
 ]
 
@@ -160,6 +166,39 @@ def load_modules(tree: Path, *, git: Git) -> tuple[Module, ...]:
     return tuple(found.values())
 
 
+def tree_of(module: Module) -> Path:
+    """Return the tree that a module belongs to."""
+    return module.folder if module.path == ROOT else module.folder.parents[len(PurePosixPath(module.path).parts) - 1]
+
+
+def link_over(module: Module) -> Path | None:
+    """Return the symbolic link that stands in a module's place or above it in the tree: what lies behind it is not the tree's."""
+    if module.path == ROOT:
+        return None
+    place = tree_of(module)
+    for part in PurePosixPath(module.path).parts:
+        place /= part
+        if place.is_symlink():
+            return place
+    return None
+
+
+def refuse_links(modules: Iterable[Module]) -> None:
+    """Refuse to read modules behind symbolic links.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-source-tree`` that names the link.
+    """
+    for module in modules:
+        link = link_over(module)
+        if link is not None:
+            message = f"{link} is a link to {link.readlink()}, where the tree has the submodule {module.path}"
+            hint = f"move the link away, and {again(tree_of(module))}"
+            raise HipwrightError("bad-source-tree", message, where=Where(file=link, module=module.path), hint=hint)
+
+
 def save_modules(tree: Path, entries: Iterable[ModuleEntry]) -> None:
     """Write the list of a tree's modules, parents before children."""
     files.write_bytes(own_folder(tree) / _LIST, to_json(ModuleList(modules=tuple(entries))))
@@ -212,6 +251,18 @@ def within(module: Module) -> str:
     """Return a submodule's path as its parent's commits have it."""
     parent = module.entry.parent
     return module.path if parent in {None, ROOT} else module.path.removeprefix(f"{parent}/")
+
+
+def in_tree(module: str, path: str) -> str:
+    """Return a path in a module, which is named by its own, as one from the root of the tree."""
+    return path if module == ROOT else f"{module}/{path}"
+
+
+def status_of(module: Module, *, ignored: bool) -> list[tuple[bytes, bytes]]:
+    """Return the state and the path of each file of a module that is not as its HEAD and index have it, untracked ones included."""
+    which = "traditional" if ignored else "no"
+    arguments = ("-z", "--untracked-files=all", f"--ignored={which}", "--ignore-submodules=all", "--no-renames")
+    return [(record[:2], record[3:]) for record in module.repository.records("status", "--porcelain=v1", *arguments)]
 
 
 def _depth(module: Module) -> int:

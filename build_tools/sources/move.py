@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final, Literal
 import psutil
 
 from build_tools import files
+from build_tools.errors import HipwrightError
+from build_tools.receipts.ids import CommitId
 from build_tools.receipts.record import Record, read_record, to_json
-from build_tools.sources.contents import Entry, entries
+from build_tools.sources.contents import GITLINK, Entry, entries
 from build_tools.sources.git import shown
-from build_tools.sources.guard import refuse_unsaved
+from build_tools.sources.guard import local_work, refuse_unsaved, untouched
 from build_tools.sources.lineends import keep_stored_bytes
 from build_tools.sources.modules import (
     MARKERS,
@@ -25,15 +27,19 @@ from build_tools.sources.modules import (
     Module,
     ModuleEntry,
     deepest_first,
+    load_modules,
     module_at,
     own_folder,
+    refuse_links,
     relative_to,
     save_modules,
+    status_of,
     sweep,
     temporary_index,
     temporary_name,
 )
-from build_tools.types import CommitId
+from build_tools.sources.told import prefix_of
+from build_tools.sources.written import take_back
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -45,12 +51,15 @@ __all__ = ["ModuleMove", "Move", "carry_out", "is_moving", "settle"]
 _JOURNAL: Final = "moving.json"
 _LOCKS: Final = ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/hipwright/*.lock")
 _GIT_MINUTES: Final = 10
+_ON_TOP: Final[Mapping[str, None]] = dict.fromkeys((f"{MARKERS}content", f"{MARKERS}again"))
+"""Refs of what lay on top of the stages' commits: once a module moves, git may clean that away."""
 
 
 class ModuleMove(Record, frozen=True, kw_only=True):
     """One module's part of a move: from ``start`` (None when it has no commit yet) to ``target``, with its new markers by short name.
 
-    ``attach`` is off when the work folder is known to belong to its repository already.
+    ``attach`` is off when the work folder is known to belong to its repository already. A module that ``stays`` on its upstream commit
+    keeps the untracked files that the move does not write.
     """
 
     module: ModuleEntry
@@ -58,6 +67,7 @@ class ModuleMove(Record, frozen=True, kw_only=True):
     target: CommitId
     markers: dict[str, CommitId]
     attach: bool = True
+    stays: bool = False
 
 
 class Move(Record, frozen=True, kw_only=True):
@@ -77,8 +87,12 @@ def is_moving(tree: Path) -> bool:
 def carry_out(tree: Path, move: Move, *, git: Git) -> None:
     """Move a tree.
 
-    With ``move.overwrite`` the edits of tracked files are overwritten: the caller has kept them.
+    With ``move.overwrite`` the edits of tracked files are overwritten: the caller has kept them. Files that are as hipify wrote them into
+    the work folder are no edits, and go first.
     """
+    for module in load_modules(tree, git=git):
+        if (module.folder / ".git").exists():
+            take_back(module)
     journal = own_folder(tree) / _JOURNAL
     files.write_bytes(journal, to_json(move))
     _carry_out(tree, move, git=git, resumed=False)
@@ -90,7 +104,8 @@ def settle(tree: Path, *, git: Git, say: Callable[[str], None]) -> None:
     Raises
     ------
     HipwrightError
-        ``unsaved-work`` when the tree has changes that the killed move does not explain.
+        ``unsaved-work`` when the tree has changes that the killed move does not explain, or ``bad-source-tree`` when a link stands in a
+        submodule's place.
     """
     own = own_folder(tree)
     sweep(tree)
@@ -99,37 +114,54 @@ def settle(tree: Path, *, git: Git, say: Callable[[str], None]) -> None:
     move = read_record(own / _JOURNAL, Move, code="bad-source-tree")
     say(f"{tree.name}: carrying an interrupted move to its end")
     _wait_for_git(tree)
-    modules, _ = _modules(tree, move, git)
+    modules, stale = _modules(tree, move, git)
+    refuse_links([*modules.values(), *stale])
     for module in modules.values():
         for pattern in _LOCKS:
             for lock in module.git_dir.glob(pattern):
                 lock.unlink(missing_ok=True)
     if not move.overwrite:
         parts = {part.module.path: part for part in move.modules}
-        refuse_unsaved(tree, {path: _unexplained(tree, modules[path], part) for path, part in parts.items()})
+        work = {module.path: local_work(module, target=None) for module in stale if _is_attached(module)}
+        doomed = tuple(os.fsencode(f"{path}/") for path in work)
+        work |= {path: _unexplained(tree, modules[path], part, doomed) for path, part in parts.items() if path not in work}
+        refuse_unsaved(tree, work)
     _carry_out(tree, move, git=git, resumed=True)
 
 
 def _carry_out(tree: Path, move: Move, *, git: Git, resumed: bool) -> None:
     modules, stale = _modules(tree, move, git)
     for module in deepest_first(stale):
+        module.store.set_refs(_ON_TOP)
         _remove(tree, module)
     for part in move.modules:
         module = modules[part.module.path]
         parent = part.module.parent
         if parent is not None and (part.attach or resumed):
             _attach(module, modules[parent])
-        if resumed or move.overwrite or part.start != part.target:
-            # Without a work folder the index tells of files that are not there.
-            force = ("--force",) if resumed or move.overwrite or part.start is None else ()
-            module.repository.capture("checkout", "--quiet", "--detach", "--no-recurse-submodules", *force, part.target, "--")
-        else:
-            _detach(module, part.target)
+        # Without a work folder the index tells of files that are not there.
+        force = resumed or move.overwrite or part.start is None
+        try:
+            _move_files(module, part, force=force)
+        except HipwrightError:
+            if part is move.modules[0] and not stale and not force and _is_as_before(module, part):
+                (own_folder(tree) / _JOURNAL).unlink()
+            raise
         if "upstream" in part.markers:
             keep_stored_bytes(module, part.target)
-        module.store.set_refs({f"{MARKERS}{name}": commit for name, commit in part.markers.items()})
+        # HEAD names the commit itself from then on: a person's branch is left where it is.
+        markers = {f"{MARKERS}{name}": commit for name, commit in part.markers.items()}
+        module.store.set_refs({"HEAD": part.target, **markers, **_ON_TOP})
     save_modules(tree, [part.module for part in move.modules])
     (own_folder(tree) / _JOURNAL).unlink()
+
+
+def _is_as_before(module: Module, part: ModuleMove) -> bool:
+    """Return whether a move of a module that git refused has changed nothing in it."""
+    if module.store.head() != part.start:
+        return False
+    new = entries(module.store, part.target)
+    return all(state == b"??" and path not in new for state, path in status_of(module, ignored=False))
 
 
 def _modules(tree: Path, move: Move, git: Git) -> tuple[dict[str, Module], list[Module]]:
@@ -145,24 +177,37 @@ def _modules(tree: Path, move: Move, git: Git) -> tuple[dict[str, Module], list[
     return found, list(old.values())
 
 
-def _detach(module: Module, commit: CommitId) -> None:
-    """Leave a person's branch that stands at the right commit already: HEAD names the commit itself."""
-    if module.store.succeeds("symbolic-ref", "--quiet", "HEAD"):
-        module.store.capture("update-ref", "--no-deref", "HEAD", commit)
+def _move_files(module: Module, part: ModuleMove, *, force: bool) -> None:
+    """Bring a module's work folder and index to a move's target; without force, files that are not as the start has them stop it."""
+    if force:
+        module.repository.capture("checkout", "--quiet", "--detach", "--no-recurse-submodules", "--force", part.target, "--")
+    elif part.start is not None and part.start != part.target:
+        # Quicker than a checkout, which looks at every file first; only that takes files for the same whose times have changed.
+        quick = ("read-tree", "-m", "-u", "--no-recurse-submodules", part.start, part.target)
+        if not module.repository.succeeds(*quick):
+            module.repository.capture("checkout", "--quiet", "--detach", "--no-recurse-submodules", part.target, "--")
 
 
 def _attach(module: Module, parent: Module) -> None:
     """Make a submodule's work folder belong to its repository, and its parent know it as active, the way git does."""
     module.folder.mkdir(parents=True, exist_ok=True)
-    link = module.folder / ".git"
-    text = f"gitdir: {relative_to(module.git_dir, module.folder)}\n"
-    if not link.is_file() or os.fsencode(text) != link.read_bytes():
+    if not _is_attached(module):
         # Not by way of a temporary name, which a killed run would leave in the work folder.
-        link.write_bytes(os.fsencode(text))
+        (module.folder / ".git").write_bytes(_link(module))
     _configure(module, {"core.worktree": relative_to(module.folder, module.git_dir)})
     section = f"submodule.{module.entry.name}"
-    url = module.repository.git.place_of(module.entry.url)
+    url = module.repository.git.kept_place_of(module.entry.url)
     _configure(parent, {f"{section}.url": url, f"{section}.active": "true"})
+
+
+def _link(module: Module) -> bytes:
+    return os.fsencode(f"gitdir: {relative_to(module.git_dir, module.folder)}\n")
+
+
+def _is_attached(module: Module) -> bool:
+    """Return whether a submodule's work folder belongs to its repository, and not to another one in the same place."""
+    link = module.folder / ".git"
+    return link.is_file() and link.read_bytes() == _link(module)
 
 
 def _configure(module: Module, wanted: Mapping[str, str]) -> None:
@@ -179,6 +224,8 @@ def _remove(tree: Path, module: Module) -> None:
         doomed = temporary_name(tree, "stale")
         module.folder.rename(doomed)
         files.remove_tree(doomed)
+    # As git does: a repository whose work folder is gone could not even be fetched from.
+    module.store.capture("config", "--local", "--unset", "core.worktree", check=False)
     folder = module.folder.parent
     with contextlib.suppress(OSError):
         while folder != tree and folder.is_relative_to(tree):
@@ -200,11 +247,11 @@ def _wait_for_git(tree: Path) -> None:
     psutil.wait_procs(running, timeout=_GIT_MINUTES * 60)
 
 
-def _unexplained(tree: Path, module: Module, part: ModuleMove) -> list[str]:
+def _unexplained(tree: Path, module: Module, part: ModuleMove, doomed: tuple[bytes, ...]) -> list[str]:
     """Return the files that a killed move from ``start`` to ``target`` does not explain: a person changed them meanwhile.
 
     A file is explained when it has the bytes of either commit, is missing, or is the beginning of the target's file (git was killed
-    while it wrote it).
+    while it wrote it). So is one that git does not know in a module that stays, unless the target needs its place. Folders in ``doomed``, by path in the tree, are submodules that still have to go, and speak for themselves.
     """
     if not (module.folder / ".git").exists():
         return []
@@ -214,13 +261,16 @@ def _unexplained(tree: Path, module: Module, part: ModuleMove) -> list[str]:
         now = entries(module.repository, module.repository.text("write-tree", env=env))
     old = {} if part.start is None else entries(module.store, part.start)
     new = entries(module.store, part.target)
+    unknown = set(untouched(module, part.target)) if part.stays else set()
     lines = []
+    inside = b"" if module.path == ROOT else os.fsencode(f"{module.path}/")
     for path, entry in sorted(now.items()):
-        if entry in {new.get(path), old.get(path)} or entry.mode == b"160000":
+        if entry in {new.get(path), old.get(path)} or entry.mode == GITLINK or (inside + path).startswith(doomed):
+            continue
+        if path in unknown:
             continue
         if path not in new or not _is_beginning(module, path, new[path]):
-            place = "" if module.path == ROOT else f"{shown(module.path)}: "
-            lines.append(f"edited {place}{shown(path)}")
+            lines.append(f"edited {prefix_of(module.path)}{shown(path)}")
     return lines
 
 

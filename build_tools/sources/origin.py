@@ -14,7 +14,7 @@ from build_tools.config.project import EmbeddedOrigin, GitOrigin, SdistOrigin
 from build_tools.errors import HipwrightError
 from build_tools.sources.embedded import import_embedded
 from build_tools.sources.sdist import import_sdist
-from build_tools.sources.urls import file_url
+from build_tools.sources.urls import file_url, place_with_secrets
 from build_tools.types import Sha256
 from build_tools.urls import redact
 
@@ -38,6 +38,11 @@ class Origin:
     url: str
     git: Git
     sdist_sha256: Sha256 | None = None
+
+    @property
+    def imported(self) -> bool:
+        """Whether the repository was made on this machine, from files that may be others tomorrow."""
+        return self.url.startswith(("embedded://", "sdist://"))
 
 
 def open_origin(
@@ -76,8 +81,8 @@ def open_origin(
     """
     if url is not None:
         # Locks, markers and logs name the address without its secrets; git alone is told where that really is.
-        named = redact(url)
-        return Origin(url=named, git=git if named == url else git.redirected({named: url}))
+        secret = place_with_secrets(url)
+        return Origin(url=redact(url), git=git.redirected(secret) if secret else git)
     origin = project.origin
     match origin:
         case GitOrigin():

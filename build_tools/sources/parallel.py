@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import psutil
@@ -20,21 +20,60 @@ _JOBS: Final = 4
 """How many fetches run at a time: servers throttle more."""
 
 
-def for_each(function: Callable[[T], None], items: Sequence[T]) -> None:
+def for_each(
+    function: Callable[[T], None],
+    items: Sequence[T],
+    *,
+    place: Callable[[T], object] | None = None,
+    told: Callable[[int], None] | None = None,
+) -> None:
     """Call a function, which runs git, for every item, a few at a time.
 
     The first failure, or an interruption from outside, is raised once the others have been stopped.
+
+    Parameters
+    ----------
+    function
+        What is called; in threads of its own when there are several items.
+    items
+        The items.
+    place
+        Where an item is worked on: those with the same place take turns, and no thread waits for another.
+    told
+        Is told from the calling thread, as they come, how many items are done.
     """
-    if len(items) < 2:  # noqa: PLR2004 - one is done here, where an interruption reaches it
-        for item in items:
+    groups: dict[object, list[T]] = {}
+    for item in items:
+        groups.setdefault(object() if place is None else place(item), []).append(item)
+    done: list[T] = []
+
+    def work(group: list[T]) -> None:
+        for item in group:
             function(item)
+            done.append(item)
+
+    def tell() -> None:
+        if told is not None:
+            told(len(done))
+
+    if len(groups) < 2:  # noqa: PLR2004 - one is done here, where an interruption reaches it
+        for item in items:
+            work([item])
+            tell()
         return
+    _in_threads(work, list(groups.values()), tell)
+
+
+def _in_threads(work: Callable[[list[T]], None], groups: Sequence[list[T]], tell: Callable[[], None]) -> None:
     pool = ThreadPoolExecutor(_JOBS)
-    futures = [pool.submit(function, item) for item in items]
+    futures = {pool.submit(work, group) for group in groups}
+    open_ones = futures
     try:
-        done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()
+        while open_ones:
+            ended, open_ones = wait(open_ones, return_when=FIRST_COMPLETED)
+            for future in ended:
+                future.result()
+            tell()
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         # More than once: one that is ended may be followed by the next step of the same item.

@@ -10,10 +10,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from build_tools.errors import HipwrightError, Where
-from build_tools.sources.contents import gitlinks
-from build_tools.sources.guard import local_work, refuse_unsaved
-from build_tools.sources.modules import Markers, Module, again, deepest_first, load_modules, markers_of, temporary_index, within
-from build_tools.sources.move import ModuleMove, Move, carry_out, settle
+from build_tools.sources.arrange import Arrangement, Target, arrange
+from build_tools.sources.contents import GITLINK, gitlinks
+from build_tools.sources.modules import (
+    Markers,
+    Module,
+    again,
+    deepest_first,
+    load_modules,
+    markers_of,
+    refuse_links,
+    temporary_index,
+    within,
+)
+from build_tools.sources.move import settle
 from build_tools.types import CommitId, TreeId
 
 if TYPE_CHECKING:
@@ -41,7 +51,9 @@ def marked_modules(tree: Path, *, git: Git, say: Callable[[str], None]) -> dict[
     load_modules(tree, git=git)
     settle(tree, git=git, say=say)
     found = {}
-    for module in load_modules(tree, git=git):
+    modules = load_modules(tree, git=git)
+    refuse_links(modules)
+    for module in modules:
         markers = markers_of(module)
         if markers is None:
             message = f"{module.folder} was not checked out to its end"
@@ -69,13 +81,17 @@ def commit_phase(
         The first line of the commits' messages.
     """
     heads = {module.path: markers.base for module, markers in modules.items()}
-    return _commit(tree, modules, heads, trees, phase=phase, subject=subject)
+    upstream = {module: markers.upstream for module, markers in modules.items()}
+    return _commit(tree, upstream, heads, trees, phase=phase, subject=subject)
 
 
 def record_submodules(
-    tree: Path, modules: Mapping[Module, Markers], heads: Mapping[str, CommitId], *, phase: Phase, subject: str
+    tree: Path, modules: Mapping[Module, CommitId], heads: Mapping[str, CommitId], *, phase: Phase, subject: str
 ) -> dict[str, CommitId]:
-    """Return each module's commit once its parent records it: ``heads``, with a commit of ours on top where a submodule's head differs."""
+    """Return each module's commit once its parent records it: ``heads``, with a commit of ours on top where a submodule's head differs.
+
+    ``modules`` come with their upstream commits, which give such commits their dates.
+    """
     trees = {module.path: module.store.tree_of(heads[module.path]) for module in modules}
     return _commit(tree, modules, heads, trees, phase=phase, subject=subject)
 
@@ -86,8 +102,10 @@ def finish(
     commits: Mapping[str, Mapping[str, CommitId]],
     *,
     git: Git,
-) -> None:
-    """Move the tree onto the commits of a phase and set its markers.
+    say: Callable[[str], None],
+    discard_local: bool = False,
+) -> bool:
+    """Move the tree onto the commits of a phase and set its markers; return whether it moved and nothing else is in it.
 
     Nothing moves when the markers that this phase sets stand there already: later phases and a person's work stay on top.
 
@@ -102,18 +120,25 @@ def finish(
         to ``finished``.
     git
         How git is run.
+    say
+        Takes one line of talk.
+    discard_local
+        Whether a person's changes may go; they are named, and kept in a bundle inside the tree's ``.git``.
 
     Raises
     ------
     HipwrightError
         ``unsaved-work`` when moving would lose something of a person's.
     """
-    if not _stands(modules, commits):
-        _move(tree, modules, commits, git=git)
+    return not _stands(modules, commits) and _move(tree, modules, commits, git=git, say=say, discard_local=discard_local)
 
 
-def step_back(tree: Path, to: Literal["upstream", "base", "hipified"], *, git: Git, say: Callable[[str], None]) -> None:
+def step_back(
+    tree: Path, to: Literal["base", "hipified"], *, git: Git, say: Callable[[str], None], discard_local: bool = False
+) -> None:
     """Take a tree back to an earlier phase: what later phases made is gone from it, and their stages make it again.
+
+    Back to the upstream commits goes :func:`build_tools.sources.checkout.checkout`: base patches may have moved submodules.
 
     Raises
     ------
@@ -124,26 +149,26 @@ def step_back(tree: Path, to: Literal["upstream", "base", "hipified"], *, git: G
     commits = {}
     for module, markers in modules.items():
         commit: CommitId = getattr(markers, to)
-        later = ("base", "hipified", "finished")
-        commits[module.path] = dict.fromkeys(later[{"upstream": 0, "base": 1, "hipified": 2}[to] :], commit)
+        commits[module.path] = dict.fromkeys(("hipified", "finished") if to == "base" else ("finished",), commit)
     if any(markers.finished != commits[module.path]["finished"] for module, markers in modules.items()):
-        _move(tree, modules, commits, git=git)
+        _move(tree, modules, commits, git=git, say=say, discard_local=discard_local)
 
 
-def _move(tree: Path, modules: Mapping[Module, Markers], commits: Mapping[str, Mapping[str, CommitId]], *, git: Git) -> None:
-    moved = {module.path: commits[module.path]["finished"] for module in modules}
-    refuse_unsaved(tree, {module.path: local_work(module, target=moved[module.path]) for module in modules})
-    parts = [
-        ModuleMove(
-            module=module.entry,
-            start=module.store.head(),
-            target=moved[module.path],
-            markers=dict(commits[module.path]),
-            attach=False,
-        )
+def _move(
+    tree: Path,
+    modules: Mapping[Module, Markers],
+    commits: Mapping[str, Mapping[str, CommitId]],
+    *,
+    git: Git,
+    say: Callable[[str], None],
+    discard_local: bool,
+) -> bool:
+    wanted = {
+        module.path: Target(module=module, commit=commits[module.path]["finished"], markers=commits[module.path])
         for module in modules
-    ]
-    carry_out(tree, Move(modules=tuple(parts)), git=git)
+    }
+    plan = Arrangement(tree=tree, have=tuple(modules), wanted=wanted)
+    return arrange(plan, git=git, say=say, discard_local=discard_local, repair=False)
 
 
 def _stands(modules: Mapping[Module, Markers], commits: Mapping[str, Mapping[str, CommitId]]) -> bool:
@@ -161,7 +186,7 @@ def _stands(modules: Mapping[Module, Markers], commits: Mapping[str, Mapping[str
 
 def _commit(
     tree: Path,
-    modules: Mapping[Module, Markers],
+    modules: Mapping[Module, CommitId],
     heads: Mapping[str, CommitId],
     trees: Mapping[str, TreeId],
     *,
@@ -174,7 +199,7 @@ def _commit(
         content = _with_submodules(tree, module, trees[module.path], children)
         head = heads[module.path]
         if content != module.store.tree_of(head):
-            date = module.store.date_of(modules[module].upstream)
+            date = module.store.date_of(modules[module])
             message = f"{subject}\n\n{TRAILER}: {phase}\n"
             head = module.store.commit(content, parent=head, message=message, date=date)
         done[module.path] = head
@@ -189,7 +214,7 @@ def _with_submodules(tree: Path, module: Module, content: TreeId, children: Mapp
     wrong = {path: commit for path, commit in children.items() if recorded.get(path.encode()) != commit}
     if not wrong:
         return content
-    lines = b"".join(b"160000 %s\t%s\0" % (commit.encode(), path.encode()) for path, commit in wrong.items())
+    lines = b"".join(b"%s %s\t%s\0" % (GITLINK, commit.encode(), path.encode()) for path, commit in wrong.items())
     with temporary_index(tree) as env:
         module.store.capture("read-tree", content, env=env)
         module.store.capture("update-index", "-z", "--index-info", env=env, stdin=lines)

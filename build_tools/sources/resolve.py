@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal
 
-from packaging.version import InvalidVersion, Version
-
-from build_tools.errors import HipwrightError, Where
+from build_tools.errors import HipwrightError
 from build_tools.receipts.lock import LockedSources, SubmodulePin
-from build_tools.sources.contents import entry_at, read_file, submodules
-from build_tools.sources.git import shown
-from build_tools.sources.mirror import Mirror, RemoteRefs, mirror_of
+from build_tools.sources.base_version import base_version
+from build_tools.sources.contents import submodules
+from build_tools.sources.lost import no_such_submodule, of_submodule
+from build_tools.sources.mirror import Mirror, RemoteRefs, mirror_of, say_nothing
 from build_tools.sources.parallel import for_each
-from build_tools.sources.urls import resolve_relative
-from build_tools.types import CommitId
+from build_tools.sources.urls import submodule_address
+from build_tools.types import CommitId, is_commit_id
 from build_tools.urls import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
     from pathlib import Path
 
     from build_tools.config.project import Project
@@ -29,9 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FoundRef", "find_ref", "resolve_sources"]
 
-_COMMIT = re.compile(r"^[0-9a-f]{40}$")
 _SHORT_COMMIT = re.compile(r"^[0-9a-f]{7,39}$")
-_PLAIN: Final = (b"100644", b"100755")
 _NAMED: Final = ("refs/heads/", "refs/tags/")
 
 
@@ -43,15 +40,27 @@ class FoundRef:
     commit: CommitId
     full_name: str | None
 
+    @property
+    def kind(self) -> Literal["branch", "tag", "commit"] | None:
+        """What the name is at the origin; None for one that is gone from there."""
+        if self.full_name is not None:
+            return "branch" if self.full_name.startswith("refs/heads/") else "tag"
+        return "commit" if is_commit_id(self.name) else None
+
 
 def resolve_sources(
     project: Project,
     *,
     origin: Origin,
     ref: str | None,
+    commit: CommitId | None = None,
     reason: str,
+    submodule_urls: Mapping[str, str] | None = None,
+    patched_paths: Callable[[str], Collection[str]] | None = None,
     cache: Path,
     say: Callable[[str], None],
+    progress: Callable[[str, int, int], None] | None = None,
+    whole: bool = True,
 ) -> LockedSources:
     """Return the exact sources of a project.
 
@@ -62,34 +71,64 @@ def resolve_sources(
     origin
         Its origin; see :func:`build_tools.sources.origin.open_origin`.
     ref
-        A branch, a tag or a full commit id; the project's default when None.
+        A branch, a tag or a full commit id; without it and ``commit``, the project's default.
+    commit
+        An exact commit of the origin, which counts before where ``ref`` stands there now; ``ref`` is recorded beside it.
     reason
         Why this ref, for the lock.
+    submodule_urls
+        Where submodules are fetched from instead of their recorded addresses, by path; without secrets. As in git, relative addresses of
+        their own submodules begin there.
+    patched_paths
+        Gives, from the name of the ref, the paths at which base patches may put submodules: addresses may be for those too.
     cache
         The cache folder; commits are fetched into its mirrors.
     say
         Takes one line of talk.
+    progress
+        Takes what is being done to how many of how many.
+    whole
+        Whether all the history is fetched that a tree needs; without, no more than it takes to answer.
 
     Raises
     ------
     HipwrightError
         ``unknown-ref`` (names the origin and close refs), ``origin-unreachable``, ``submodule-commit-missing``, ``bad-source-tree``
-        when the tree has no base version or its ``.gitmodules`` cannot be used, or ``bad-version`` when the base version is none.
+        when the tree has no base version or its ``.gitmodules`` cannot be used, ``bad-version`` when the base version is none, or
+        ``bad-option-value`` when ``submodule_urls`` names a path that is no submodule.
     """
     git = origin.git
     cache.mkdir(parents=True, exist_ok=True)
     git.require(cwd=cache)
     mirror = mirror_of(origin.url, cache=cache, git=git, say=say)
-    found = find_ref(mirror, ref if ref is not None else project.refs.default)
-    repository = mirror.fetch(found.commit, ref=found.full_name)
+    if commit is None:
+        found = find_ref(mirror, ref if ref is not None else project.refs.default or "HEAD")
+    else:
+        found = _with_commit(mirror, ref, commit)
+    repository = _read(mirror, found.commit, found.full_name, whole=whole)
+    # The id of an annotated tag stands for its commit.
+    found = replace(found, commit=repository.commit_of(found.commit) or found.commit)
+    urls = submodule_urls or {}
+    parents = _Parents(
+        project=project.name,
+        urls=urls,
+        later=frozenset(patched_paths(found.name)) if urls and patched_paths is not None else frozenset(),
+        cache=cache,
+        git=git,
+        say=say,
+        progress=progress,
+        whole=whole,
+    )
+    pins = parents.pins(_Parent(path="", mirror=mirror, repository=repository, commit=found.commit))
     return LockedSources(
         origin=origin.url,
         ref=found.name,
+        ref_is=found.kind,
         reason=reason,
         commit=found.commit,
         tree=repository.tree_of(found.commit),
-        base_version=_base_version(project, repository, found.commit),
-        submodules=_submodules(mirror, found.commit, cache=cache, git=git, say=say),
+        base_version=base_version(project, repository, found.commit),
+        submodules=pins,
         sdist_sha256=origin.sdist_sha256,
     )
 
@@ -102,8 +141,8 @@ def find_ref(mirror: Mirror, ref: str) -> FoundRef:
     HipwrightError
         ``unknown-ref`` or ``origin-unreachable``.
     """
-    if _COMMIT.match(ref):
-        return FoundRef(name=ref, commit=CommitId(ref), full_name=None)
+    if is_commit_id(ref.lower()):
+        return FoundRef(name=ref.lower(), commit=CommitId(ref.lower()), full_name=None)
     remote = mirror.remote_refs()
     head = remote.head
     if ref == "HEAD" and head is not None and head in remote.commits:
@@ -114,11 +153,24 @@ def find_ref(mirror: Mirror, ref: str) -> FoundRef:
     raise _unknown(mirror, ref, remote)
 
 
+def _with_commit(mirror: Mirror, ref: str | None, commit: CommitId) -> FoundRef:
+    """Return an exact commit with the name that is to be recorded beside it; a branch that is gone is recorded as well."""
+    if ref is None or is_commit_id(ref):
+        return FoundRef(name=ref or commit, commit=commit, full_name=None)
+    full = next((name for name in (f"refs/heads/{ref}", f"refs/tags/{ref}") if name in mirror.remote_refs().commits), None)
+    return FoundRef(name=ref, commit=commit, full_name=full)
+
+
+def _read(mirror: Mirror, commit: CommitId, ref: str | None = None, *, whole: bool) -> Repository:
+    """Return a repository that holds a commit: with all its history, or with what it takes to read it."""
+    return mirror.fetch(commit, ref=ref) if whole else mirror.facts(commit, ref)
+
+
 def _unknown(mirror: Mirror, ref: str, remote: RemoteRefs) -> HipwrightError:
-    names = [name.removeprefix("refs/heads/").removeprefix("refs/tags/") for name in remote.commits if name.startswith(_NAMED)]
-    close = difflib.get_close_matches(ref, names, n=5, cutoff=0.5)
+    names = {name.removeprefix("refs/heads/").removeprefix("refs/tags/") for name in remote.commits if name.startswith(_NAMED)}
+    close = difflib.get_close_matches(ref, sorted(names), n=5, cutoff=0.5)
     message = f"{redact(mirror.url)} has no branch, tag or commit {ref!r}"
-    if _SHORT_COMMIT.match(ref):
+    if _SHORT_COMMIT.match(ref.lower()):
         hint = "give a commit with all its 40 digits: servers do not look up shorter ones"
     elif close:
         hint = f"close to it: {', '.join(close)}"
@@ -129,79 +181,85 @@ def _unknown(mirror: Mirror, ref: str, remote: RemoteRefs) -> HipwrightError:
     return HipwrightError("unknown-ref", message, hint=hint)
 
 
-def _base_version(project: Project, repository: Repository, commit: CommitId) -> str:
-    if project.version.fixed is not None:
-        where = Where(file="project.toml", key="version.fixed")
-        return _checked(project.version.fixed, f"the version of {project.name}", where)
-    name = project.version.file
-    if name is None:
-        message = f"{project.name} does not say where its version stands"
-        raise HipwrightError("bad-data-file", message, where=Where(file="project.toml", key="version"), hint="set file or fixed")
-    where = Where(file=name, key=f"commit {commit}")
-    entry = entry_at(repository, commit, name)
-    data = read_file(repository, commit, name)
-    if entry is None or data is None:
-        message = f"commit {commit} of {project.name} has no file {name}, which should hold its version"
-        raise HipwrightError("bad-source-tree", message, where=where)
-    if entry.mode not in _PLAIN:
-        message = f"{name} of commit {commit} should hold the version of {project.name}, and is a link"
-        raise HipwrightError("bad-source-tree", message, where=where, hint="name the file itself in version.file of project.toml")
-    try:
-        text = data.decode("utf-8").strip()
-    except UnicodeDecodeError:
-        message = f"{name} of commit {commit} should hold the version of {project.name}, and is no UTF-8 text"
-        raise HipwrightError("bad-source-tree", message, where=where) from None
-    if not text or len(text.splitlines()) != 1:
-        message = f"{name} of commit {commit} should hold one line, the version of {project.name}"
-        raise HipwrightError("bad-source-tree", message, where=where)
-    return _checked(text, f"{name} of commit {commit} holds the version of {project.name}, which", where)
-
-
-def _checked(text: str, what: str, where: Where) -> str:
-    try:
-        Version(text)
-    except InvalidVersion:
-        raise HipwrightError("bad-version", f"{what} is {shown(text)!r}: no version (PEP 440)", where=where) from None
-    return text
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(kw_only=True, slots=True)
 class _Parent:
-    """A repository whose submodules are looked for: ``path`` is relative to the root of the tree, empty for the root itself."""
+    """A repository whose submodules are looked for.
+
+    ``path`` is relative to the root of the tree, empty for the root itself; ``repository`` is there once the commit is.
+    """
 
     path: str
     mirror: Mirror
     commit: CommitId
+    repository: Repository | None = None
 
 
-def _submodules(root: Mirror, commit: CommitId, *, cache: Path, git: Git, say: Callable[[str], None]) -> tuple[SubmodulePin, ...]:
-    """Return all submodules, level by level: a nested one is known only after its parent's commit is here."""
-    pins: list[SubmodulePin] = []
-    level = [_Parent(path="", mirror=root, commit=commit)]
-    while level:
-        children = []
-        for parent in level:
-            for module in submodules(parent.mirror.repository, parent.commit):
-                url = resolve_relative(parent.mirror.url, module.url)
-                path = f"{parent.path}/{module.path}" if parent.path else module.path
-                child = _Parent(path=path, mirror=mirror_of(url, cache=cache, git=git, say=say), commit=module.commit)
-                children.append((parent, child))
-        for_each(lambda pair: _fetch(*pair), children)
-        pins += [SubmodulePin(path=child.path, url=child.mirror.url, commit=child.commit) for _, child in children]
-        level = [child for _, child in children]
-    return tuple(sorted(pins, key=lambda pin: pin.path))
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Parents:
+    """How submodules are looked for; the parameters are those of :func:`resolve_sources`. ``later`` are paths that patches may add."""
 
+    project: str
+    later: frozenset[str]
+    urls: Mapping[str, str]
+    cache: Path
+    git: Git
+    say: Callable[[str], None]
+    progress: Callable[[str, int, int], None] | None
+    whole: bool
 
-def _fetch(parent: _Parent, child: _Parent) -> None:
-    try:
-        child.mirror.fetch(child.commit)
-    except HipwrightError as error:
-        if error.code.name != "unknown-ref":
-            raise
-        message = (
-            f"the submodule {child.path} is recorded at commit {child.commit}, which {redact(child.mirror.url)} does not have; "
-            f"commit {parent.commit} of {redact(parent.mirror.url)} records it"
-        )
-        hint = "trying again will not help unless somebody pushes that commit there; choose another ref"
-        where = Where(module=child.path)
-        raise HipwrightError("submodule-commit-missing", message, where=where, hint=hint, excerpt=error.excerpt) from error
+    def pins(self, root: _Parent) -> tuple[SubmodulePin, ...]:
+        """Return all submodules, level by level: a nested one is known only after its parent's commit is here."""
+        pins: list[SubmodulePin] = []
+        level = [root]
+        while level:
+            children = [(parent, child) for parent in level for child in self._children(parent)]
+            # Before anything is fetched: whoever names another address does so because the recorded one fails.
+            paths = {pin.path for pin in pins} | {child.path for _, child in children}
+            self._require_known(paths, root, whole_tree=not children)
+            for_each(
+                lambda pair: self._fetch(*pair),
+                children,
+                place=lambda pair: pair[1].mirror.folder,
+                told=self._telling(len(pins), len(pins) + len(children)),
+            )
+            pins += [SubmodulePin(path=child.path, url=child.mirror.url, commit=child.commit) for _, child in children]
+            level = [child for _, child in children]
+        return tuple(sorted(pins, key=lambda pin: pin.path))
+
+    def _children(self, parent: _Parent) -> list[_Parent]:
+        if parent.repository is None:
+            return []
+        found = []
+        for module in submodules(parent.repository, parent.commit):
+            path = f"{parent.path}/{module.path}" if parent.path else module.path
+            url = self.urls.get(path) or submodule_address(parent.mirror.url, module.url, path=path, project=self.project)
+            mirror = mirror_of(url, cache=self.cache, git=self.git, say=self.say, note=self.note)
+            found.append(_Parent(path=path, mirror=mirror, commit=module.commit))
+        return found
+
+    @property
+    def note(self) -> Callable[[str], None] | None:
+        """What takes a line for each fetch: nobody, where the progress is told."""
+        return None if self.progress is None else say_nothing
+
+    def _telling(self, before: int, total: int) -> Callable[[int], None] | None:
+        progress = self.progress
+        return None if progress is None else lambda done: progress("submodules read", before + done, total)
+
+    def _fetch(self, parent: _Parent, child: _Parent) -> None:
+        try:
+            child.repository = _read(child.mirror, child.commit, whole=self.whole)
+        except HipwrightError as error:
+            recorder = f"commit {parent.commit} of {redact(parent.mirror.url)}"
+            url = child.mirror.url
+            raise of_submodule(
+                error, project=self.project, path=child.path, commit=child.commit, url=url, recorded_by=recorder
+            ) from error
+
+    def _require_known(self, paths: set[str], root: _Parent, *, whole_tree: bool) -> None:
+        """Refuse an address for a path that is no submodule; while not the whole tree is known, those below one that is may follow."""
+        open_ends = self.later if whole_tree else paths | self.later
+        for path in self.urls:
+            if path in paths | self.later or any(path.startswith(f"{known}/") for known in open_ends):
+                continue
+            raise no_such_submodule(path, paths, commit=root.commit, origin=root.mirror.url)

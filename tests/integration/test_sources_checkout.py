@@ -12,14 +12,16 @@ import msgspec
 import pytest
 
 from build_tools.errors import HipwrightError
-from build_tools.sources import checkout as checkout_module
+from build_tools.sources import arrange, move
 from build_tools.sources.git import shown
 from build_tools.sources.guard import local_work
 from build_tools.sources.modules import load_modules
 from build_tools.sources.phases import marked_modules
-from tests.support.source_trees import ODD_NAMES, Person, Tree, Yard, git, head, identity, raw, snapshot, status, write
+from tests.support.source_trees import HIPIFY, ODD_NAMES, Person, Tree, Yard, git, head, identity, raw, snapshot, status, write
 
 if TYPE_CHECKING:
+    from build_tools.receipts.lock import LockedSources
+    from build_tools.sources.git import Git
     from build_tools.sources.modules import Module
 
 MARKERS = ("base", "finished", "hipified", "upstream")
@@ -33,6 +35,25 @@ def yard(tmp_path: Path) -> Yard:
 @pytest.fixture
 def tree(yard: Yard) -> Path:
     return yard.place / "work" / "src" / "toy"
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tree": "b" * 40}, r"its tree is [0-9a-f]{40}, and the lock says b{40}"),
+        ({"base_version": "9"}, "is 1.0, and the lock says 9"),
+    ],
+)
+def test_a_lock_that_says_otherwise_than_its_commit_is_refused(
+    yard: Yard, tree: Path, changes: dict[str, str], words: str
+) -> None:
+    locked, project = yard.lock(nested(yard)), yard.project()
+    for _ in range(2):
+        with pytest.raises(HipwrightError, match=words) as caught:
+            yard.checkout(msgspec.structs.replace(locked, **changes), tree, project=project)
+        assert caught.value.code.name == "bad-source-tree"
+        # One that stands is judged as well.
+        yard.checkout(locked, tree, project=project)
 
 
 def nested(yard: Yard) -> Person:
@@ -343,6 +364,173 @@ def test_discarding_names_what_goes_and_keeps_it_in_a_bundle(yard: Yard, tree: P
     assert git(tree / DEEP, "show", "back:deep.cu") == "deep edit"
 
 
+def test_a_bundle_outlives_what_git_cleans_away(yard: Yard, tree: Path) -> None:
+    origin = nested(yard)
+    origin.commit({"tools/hip.py": HIPIFY})
+    yard.checkout(yard.lock(origin), tree)
+    yard.patches("base", tree, line=None)
+    yard.hipify(tree)
+    write(tree, {"hip/a.hip": "mine\n"})
+    elsewhere = yard.place / "elsewhere"
+    git(yard.place, "clone", "--quiet", "--bare", origin.folder, elsewhere)
+    # The branch is made anew, so that no ref of the origin holds what the tree stood on.
+    git(origin.folder, "checkout", "--quiet", "--orphan", "fresh")
+    origin.commit({})
+    git(origin.folder, "branch", "--force", "main", "fresh")
+    yard.checkout(yard.lock(origin), tree, discard_local=True)
+    for module in load_modules(tree, git=yard.git):
+        raw(module.git_dir, "-c", "core.worktree=.", "reflog", "expire", "--expire=all", "--all")
+        raw(module.git_dir, "-c", "core.worktree=.", "gc", "--quiet", "--prune=now")
+    (bundle,) = (tree / ".git" / "hipwright" / "discarded").iterdir()
+    git(tree, "bundle", "verify", "--quiet", bundle)
+    for place in (tree, elsewhere):
+        git(place, "fetch", "--quiet", "--no-recurse-submodules", bundle, "refs/hipwright-discarded/changes:refs/heads/back")
+        assert git(place, "show", "back:hip/a.hip") == "mine"
+        assert git(place, "show", "back~1:hip/a.hip") == "hip"
+
+
+def test_ignored_files_that_are_in_the_way_are_kept_in_the_bundle_too(yard: Yard, tree: Path) -> None:
+    origin = nested(yard)
+    yard.checkout(yard.lock(origin), tree)
+    odd = "odd\n[x]*.log"
+    files = {"build.log": "upstream\n", odd: "upstream\n", "hip": "a file\n", "b.log/x": "upstream\n"}
+    locked = yard.lock(origin, origin.commit(files))
+    mine = {"build.log": "mine\n", odd: "mine\n", "hip/deep/er": "mine\n", "b.log": "mine\n", "stays.log": "mine\n"}
+    write(tree, mine)
+    yard.checkout(locked, tree, discard_local=True)
+    assert {name: (tree / name).read_text() for name in files} == files
+    assert (tree / "stays.log").read_text() == "mine\n"
+    assert status(tree) == b""
+    (bundle,) = (tree / ".git" / "hipwright" / "discarded").iterdir()
+    git(tree, "fetch", "--quiet", bundle, "refs/hipwright-discarded/changes:refs/heads/back")
+    back = raw(tree, "ls-tree", "-r", "-z", "--name-only", "back").decode().split("\0")
+    assert "stays.log" not in back
+    for name in mine.keys() - {"stays.log"}:
+        assert name in back
+        assert raw(tree, "cat-file", "blob", f"back:{name}") == b"mine\n"
+
+
+def test_ignored_files_in_a_submodule_that_goes_away_are_no_less_a_persons(yard: Yard, tree: Path) -> None:
+    origin = nested(yard)
+    middle = yard.again("middle")
+    pin = middle.commit({".gitignore": "*.log\n"})
+    git(origin.folder / "third party/middle", "fetch", "--quiet", "origin")
+    git(origin.folder / "third party/middle", "checkout", "--quiet", pin)
+    yard.checkout(yard.lock(origin, origin.commit({})), tree)
+    git(origin.folder, "rm", "--quiet", "-r", "-f", "third party/middle")
+    locked = yard.lock(origin, origin.commit({}))
+    write(tree / "third party/middle", {"notes.log": "mine\n"})
+    assert_refused(yard, locked, tree, "ignored third party/middle: notes.log")
+    yard.checkout(locked, tree, discard_local=True)
+    assert not (tree / "third party").exists()
+    place = tree / ".git" / "modules" / "third party" / "middle"
+    (bundle,) = (tree / ".git" / "hipwright" / "discarded").iterdir()
+    git(place, "fetch", "--quiet", bundle, "refs/hipwright-discarded/changes:refs/heads/back")
+    assert git(place, "show", "back:notes.log") == "mine"
+
+
+def test_two_bundles_of_one_second_are_two_files(yard: Yard, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("build_tools.files.utc_now", lambda: "2026-01-02T03:04:05Z")
+    origin = nested(yard)
+    for number in range(3):
+        yard.checkout(yard.lock(origin, origin.commit({"b": str(number)})), tree, discard_local=True)
+        write(tree, {"mine.txt": f"{number}\n"})
+    bundles = sorted((tree / ".git" / "hipwright" / "discarded").iterdir())
+    assert len(bundles) == 2
+    for bundle in bundles:
+        git(tree, "bundle", "verify", "--quiet", bundle)
+
+
+def test_commits_of_a_submodule_whose_folder_is_gone_are_kept_as_well(yard: Yard, tree: Path) -> None:
+    origin = nested(yard)
+    yard.checkout(yard.lock(origin), tree)
+    git(tree / DEEP, "commit", "--quiet", "--allow-empty", "-m", "mine")
+    mine = head(tree / DEEP)
+    shutil.rmtree(tree / DEEP)
+    locked = yard.lock(origin, origin.commit({"b": "b"}))
+    assert_refused_without_status(yard, locked, tree, "mine")
+    yard.checkout(locked, tree, discard_local=True)
+    assert status(tree) == b""
+    (bundle,) = (tree / ".git" / "hipwright" / "discarded").iterdir()
+    git(tree / DEEP, "fetch", "--quiet", bundle, "refs/hipwright-discarded/changes:refs/heads/back")
+    assert git(tree / DEEP, "rev-parse", "back~1") == mine
+
+
+def assert_refused_without_status(yard: Yard, locked: LockedSources, tree: Path, word: str) -> None:
+    with pytest.raises(HipwrightError, match="would lose") as caught:
+        yard.checkout(locked, tree)
+    assert word in str(caught.value.excerpt)
+
+
+def test_work_put_where_an_interrupted_move_takes_a_submodule_away_stops_it(
+    yard: Yard, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin = nested(yard)
+    yard.checkout(yard.lock(origin), tree)
+    git(origin.folder, "rm", "--quiet", "-r", "-f", "third party/middle")
+    locked = yard.lock(origin, origin.commit({"third party/middle/plain": "x"}))
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(move, "_remove", interrupted)
+        yard.checkout(locked, tree)
+    write(tree / DEEP, {"mine.txt": "mine\n"})
+    with pytest.raises(HipwrightError, match="would lose") as caught:
+        yard.checkout(locked, tree)
+    assert str(caught.value.excerpt) == f"untracked {DEEP}: mine.txt"
+    (tree / DEEP / "mine.txt").unlink()
+    yard.checkout(locked, tree)
+    assert (tree / "third party/middle/plain").read_text() == "x"
+    assert status(tree) == b""
+
+
+def test_a_checkout_that_did_not_come_out_right_says_which_module_stands_where(
+    yard: Yard, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin = nested(yard)
+    old = yard.lock(origin)
+    yard.checkout(old, tree)
+    deep = yard.again("deep")
+    second = deep.commit({"deep.cu": "cuda second\n"})
+    folder = origin.folder / "third party/middle"
+    git(folder, "submodule", "--quiet", "update", "--init")
+    git(folder / "dé eper/deep", "fetch", "--quiet", "origin")
+    git(folder / "dé eper/deep", "checkout", "--quiet", second)
+    git(folder, "commit", "--quiet", "-a", "-m", "moved")
+    git(yard.place / "origins" / "middle", "fetch", "--quiet", folder, "HEAD:refs/heads/next")
+    locked = yard.lock(origin, origin.commit({}))
+
+    def middle_only(tree: Path, wanted: move.Move, **options: Git) -> None:
+        move.carry_out(tree, wanted, **options)
+        git(tree / DEEP, "checkout", "--quiet", "--detach", old.submodules[1].commit)
+
+    monkeypatch.setattr(arrange, "carry_out", middle_only)
+    with pytest.raises(HipwrightError, match="is not what was checked out") as caught:
+        yard.checkout(locked, tree)
+    assert caught.value.code.name == "bad-source-tree"
+    assert caught.value.where is not None
+    assert caught.value.where.module == DEEP
+    assert str(caught.value.excerpt) == f"{DEEP}: HEAD is {old.submodules[1].commit}, and should be {second}"
+    monkeypatch.undo()
+    yard.checkout(locked, tree)
+    assert (head(tree / DEEP), status(tree)) == (second, b"")
+
+
+def test_a_submodule_that_a_person_moves_without_its_own_is_told_with_what_does_not_fit(yard: Yard, tree: Path) -> None:
+    origin = nested(yard)
+    locked = yard.lock(origin)
+    yard.checkout(locked, tree)
+    middle = tree / "third party/middle"
+    git(middle, "update-index", "--cacheinfo", f"160000,{head(origin.folder)},dé eper/deep")
+    git(middle, "commit", "--quiet", "-m", "another pin")
+    source = yard.read(locked, tree)
+    assert source.local is not None
+    told = f"moved third party/middle: dé eper/deep to {head(tree / DEEP)[:12]}"
+    assert told in source.local.lines
+
+
 def test_a_persons_own_repository_inside_the_tree_is_never_removed(yard: Yard, tree: Path) -> None:
     origin = nested(yard)
     yard.checkout(yard.lock(origin), tree)
@@ -423,7 +611,7 @@ def test_what_cannot_be_kept_stops_before_anything_is_dropped(yard: Yard, tree: 
             raise OSError(28, "no space")
         kept.append(module.path)
 
-    monkeypatch.setattr(checkout_module, "keep", no_space)
+    monkeypatch.setattr(arrange, "keep", no_space)
     before = snapshot(tree)
     with pytest.raises(OSError, match="no space"):
         yard.checkout(locked, tree, discard_local=True)
@@ -519,7 +707,7 @@ def test_a_lock_that_does_not_fit_its_commit_is_refused_before_anything_changes(
     before = snapshot(tree)
     origin.commit({"b": "b"})
     new = yard.lock(origin)
-    with pytest.raises(HipwrightError, match="the lock does not") as caught:
+    with pytest.raises(HipwrightError, match="the lock has no such submodule") as caught:
         yard.checkout(msgspec.structs.replace(new, submodules=new.submodules[:1]), tree)
     assert caught.value.code.name == "bad-source-tree"
     assert snapshot(tree) == before

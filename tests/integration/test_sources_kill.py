@@ -11,34 +11,35 @@ from pathlib import Path
 import pytest
 
 from build_tools.errors import HipwrightError
-from build_tools.receipts.record import to_json
+from build_tools.receipts.lock import LockedSources
+from build_tools.receipts.record import read_record, to_json
 from build_tools.sources.modules import own_folder
 from tests.support.source_trees import HIPIFY, Yard, git, head, make_patch, raw, snapshot, status, write
 
 CLONE = Path(__file__).parents[2]
 MIDDLE = "third party/middle"
+PINNED = "pinned here"
 
 DRIVER = """
 import sys
 from pathlib import Path
 from tests.support.source_trees import Yard
-from build_tools.hipify.run import hipify
 from build_tools.receipts.lock import LockedSources
 from build_tools.receipts.record import read_record
-from build_tools.types import Platform
 yard = Yard(Path(sys.argv[1]))
 tree = yard.place / "src" / "toy"
 yard.checkout(read_record(yard.place / sys.argv[2], LockedSources), tree)
 yard.patches("base", tree)
-hipify(yard.project(), tree=tree, scratch=yard.place / "scratch", python=Path(sys.executable), platform=Platform.LINUX, git=yard.git,
-       log=yard.log, say=print)
+yard.hipify(tree)
 yard.patches("hipified", tree)
 """
 
 WRAPPER = """#!/bin/sh
+until mkdir '{count}.held' 2> /dev/null; do :; done
 n=$(($(cat '{count}') + 1))
 echo $n > '{count}'
-echo "$1" >> '{count}.names'
+echo "$1 $2" >> '{count}.names'
+rmdir '{count}.held'
 if [ "$n" = '{kill_at}' ]; then
   if [ '{mode}' = after ]; then '{git}' "$@" > /dev/null 2>&1 < /dev/null; fi
   kill -9 $PPID
@@ -49,7 +50,7 @@ exec '{git}' "$@"
 
 
 def prepare(place: Path) -> Yard:
-    """Make an origin whose two refs differ in files, submodules and patches' results, and a tree that stands on the first."""
+    """Make an origin whose two refs differ in files, submodules and patches' results; patches move one submodule and bring a nested one."""
     yard = Yard(place)
     middle, gone, origin = yard.person("middle"), yard.person("gone"), yard.person("toy")
     middle.commit({"m.cu": "cuda m\n", "m.txt": "cuda\n"})
@@ -58,6 +59,11 @@ def prepare(place: Path) -> Yard:
     origin.commit({"version.txt": "1.0\n", ".gitignore": "hip\n", "tools/hip.py": HIPIFY, **files})
     origin.submodule(middle, MIDDLE)
     origin.submodule(gone, "gone")
+    pinned = yard.person("pinned")
+    pinned.commit({"p.cu": "cuda one\n"})
+    origin.submodule(pinned, PINNED)
+    pinned.commit({"p.cu": "cuda two\n"})
+    moved = pinned.submodule(gone, "nested")
     git(origin.folder, "branch", "first")
     middle.commit({"m.cu": "cuda m2\n"})
     git(origin.folder / MIDDLE, "pull", "--quiet", "origin", "main")
@@ -66,6 +72,10 @@ def prepare(place: Path) -> Yard:
     patches: dict[str, bytes] = {}
     for name, folder, file in (("root", origin.folder, "f1.cu"), (MIDDLE, origin.folder / MIDDLE, "m.txt")):
         patches[f"{name}/base/0001-patch.patch"] = make_patch(folder, {file: "cuda patched\n"})
+    git(origin.folder, "update-index", "--cacheinfo", f"160000,{moved},{PINNED}")
+    git(origin.folder, "commit", "--quiet", "-m", "move")
+    patches["root/base/0002-move.patch"] = raw(origin.folder, "format-patch", "--stdout", "--zero-commit", "HEAD~1")
+    git(origin.folder, "reset", "--quiet", "--hard", "HEAD~1")
     yard.series(patches)
     for ref in ("first", "main"):
         (place / ref).write_bytes(to_json(yard.lock(origin, ref)))
@@ -89,14 +99,15 @@ def killed(place: Path, ref: str, kill_at: int, mode: str) -> tuple[int, int]:
     write(place / "bin", {"git": WRAPPER.format(count=count, kill_at=kill_at, mode=mode, git=real)})
     (place / "bin" / "git").chmod(0o755)
     done = drive(place, ref, path=str(place / "bin"))
-    return done.returncode, int(count.read_text())
+    # A git beside the one that killed us may have died while it wrote.
+    return done.returncode, int(count.read_text() or "0")
 
 
 def outcome(place: Path) -> tuple[object, ...]:
     tree = place / "src" / "toy"
-    middle = tree / MIDDLE
-    refs = [raw(folder, "for-each-ref", "refs/hipwright") for folder in (tree, middle)]
-    return snapshot(tree), head(tree), head(middle), refs, status(tree)
+    folders = [tree / module for module in (".", MIDDLE, PINNED, f"{PINNED}/nested")]
+    refs = [raw(folder, "for-each-ref", "refs/hipwright") for folder in folders]
+    return snapshot(tree), [head(folder) for folder in folders], refs, status(tree)
 
 
 @pytest.fixture(scope="module")
@@ -125,31 +136,33 @@ def fresh(kept: Path) -> Path:
 
 
 def test_the_whole_run_is_clean_and_has_its_patches(prepared: tuple[Path, tuple[object, ...], int]) -> None:
-    _, (files, _, _, _, changed), calls = prepared
+    _, (files, _, _, changed), calls = prepared
     assert changed == b""
     assert isinstance(files, dict)
     assert files["hip/f1.hip"] == b"  hip patched\n"
     assert files[f"{MIDDLE}/m.txt"] == b"  hip patched\nhipified\n"
     assert files["gone/now.cu"] == b"  cuda plain\n"
+    assert files[f"{PINNED}/hip/p.hip"] == b"  hip two\n"
+    assert files[f"{PINNED}/nested/hip/g.hip"] == b"  hip\n"
     assert calls > 50
 
 
 @pytest.mark.parametrize("mode", ["before", "after"])
-@pytest.mark.parametrize("part", range(6))
+@pytest.mark.parametrize("part", range(8))
 def test_a_run_that_is_killed_is_carried_to_its_end_by_the_next(
     prepared: tuple[Path, tuple[object, ...], int], part: int, mode: str
 ) -> None:
     kept, wanted, calls = prepared
-    offset = 0 if mode == "before" else calls // 12
-    kill_at = 1 + part * calls // 6 + offset
+    offset = 0 if mode == "before" else calls // 16
+    kill_at = 1 + part * calls // 8 + offset
     place = fresh(kept)
     code, _ = killed(place, "main", kill_at, mode)
     assert code == -9
     again = drive(place, "main")
     assert again.returncode == 0, again.stderr.decode()
     assert outcome(place) == wanted
-    left = [path.name for path in own_folder(place / "src" / "toy").iterdir()]
-    assert left == ["modules.json"]
+    left = {path.name for path in own_folder(place / "src" / "toy").iterdir()}
+    assert left == {"hipify-record.json", "modules.json"}
     assert not list((place / "scratch").glob(".*partial*"))
 
 
@@ -166,7 +179,7 @@ def test_what_a_person_changed_after_the_death_is_not_overwritten(prepared: tupl
     write(tree, {"f3.cu": "my own words\n", "mine.txt": "mine\n"})
     yard = Yard(place)
     with pytest.raises(HipwrightError, match="would lose 2 changes") as caught:
-        yard.patches("base", tree)
+        yard.checkout(read_record(place / "main", LockedSources), tree)
     assert caught.value.code.name == "unsaved-work"
     assert str(caught.value.excerpt).splitlines() == ["edited f3.cu", "edited mine.txt"]
     assert (tree / "f3.cu").read_text() == "my own words\n"
@@ -179,10 +192,10 @@ def test_what_a_person_changed_after_the_death_is_not_overwritten(prepared: tupl
 def die_while_writing(prepared: tuple[Path, tuple[object, ...], int]) -> tuple[Path, Path]:
     """Leave a tree as a machine leaves it that lost power while git wrote the second ref's files."""
     kept, _, _ = prepared
-    names = kept.with_name("names").read_text().split()
+    calls = kept.with_name("names").read_text().splitlines()
     place = fresh(kept)
     tree = place / "src" / "toy"
-    killed(place, "main", names.index("checkout") + 1, "before")
+    killed(place, "main", calls.index("read-tree -m") + 1, "before")
     assert (own_folder(tree) / "moving.json").exists()
     assert not (tree / "gone" / "g.cu").exists()
     origin = place / "origins" / "toy"

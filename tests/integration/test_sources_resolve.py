@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,41 @@ def test_a_branch_comes_before_a_tag_of_the_same_name(yard: Yard) -> None:
     assert yard.lock(origin, "both").commit == commit
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_tag_of_something_else_than_a_commit_is_told(yard: Yard, *, whole: bool) -> None:
+    origin = yard.person("toy")
+    commit = origin.commit({"version.txt": "1.0\n"})
+    tree, blob = (git(origin.folder, "rev-parse", f"{commit}{rest}") for rest in ("^{tree}", ":version.txt"))
+    git(origin.folder, "tag", "of-a-tree", tree)
+    git(origin.folder, "tag", "of-a-blob", blob)
+    git(origin.folder, "tag", "-a", "-m", "t", "annotated", tree)
+    annotated = git(origin.folder, "rev-parse", "annotated")
+    for ref, words in (
+        ("of-a-tree", r"refs/tags/of-a-tree of .* is a tree, not a commit"),
+        ("of-a-blob", r"refs/tags/of-a-blob of .* is a blob, not a commit"),
+        ("annotated", r"refs/tags/annotated of .* is a tree, not a commit"),
+        (tree, f"{tree} of .* is a tree, not a commit"),
+        (blob, f"{blob} of .* is a blob, not a commit"),
+        (annotated, f"{annotated} of .* is a tree, not a commit"),
+    ):
+        with pytest.raises(HipwrightError, match=words) as caught:
+            yard.lock(origin, ref, whole=whole)
+        assert caught.value.code.name == "unknown-ref"
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_id_of_a_tag_stands_for_its_commit_and_ids_may_be_in_capitals(yard: Yard, *, whole: bool) -> None:
+    origin = yard.person("toy")
+    commit = origin.commit({"version.txt": "1.0\n"})
+    git(origin.folder, "tag", "-a", "-m", "t", "v1.0")
+    tag = git(origin.folder, "rev-parse", "v1.0")
+    assert tag != commit
+    found = yard.lock(origin, tag, whole=whole)
+    assert (found.ref, found.ref_is, found.commit) == (tag, "commit", commit)
+    found = yard.lock(origin, commit.upper(), whole=whole)
+    assert (found.ref, found.commit) == (commit, commit)
+
+
 def test_an_unknown_ref_names_the_origin_and_close_refs(yard: Yard) -> None:
     origin = yard.person("toy")
     origin.commit({"version.txt": "1.0\n"})
@@ -66,6 +102,10 @@ def test_an_unknown_ref_names_the_origin_and_close_refs(yard: Yard) -> None:
     assert str(origin.folder) in caught.value.message
     assert "release/2.6, release/2.7" in str(caught.value.hint)
     assert "unlike" not in str(caught.value.hint)
+    git(origin.folder, "tag", "release/2.6")
+    with pytest.raises(HipwrightError) as caught:
+        yard.lock(origin, "relase/2.6")
+    assert str(caught.value.hint).count("release/2.6") == 1
     with pytest.raises(HipwrightError) as caught:
         yard.lock(origin, head(origin.folder)[:12])
     assert "40 digits" in str(caught.value.hint)
@@ -116,6 +156,32 @@ def test_a_version_that_is_none_stops_the_lock(yard: Yard, content: bytes, code:
         yard.lock(origin)
     assert caught.value.code.name == code
     assert str(caught.value.where) == f"version.txt, key commit {commit}"
+
+
+SETUP = """from setuptools import setup
+VERSION = "2.9"
+setup(name="toy", version="3.2.0" + suffix())
+"""
+
+
+def test_a_pattern_finds_the_one_line_that_says_the_version(yard: Yard) -> None:
+    origin = yard.person("toy")
+    origin.commit({"setup.py": f"\n\n{SETUP}", "none.py": "x = 1\n", "empty.py": 'version=""\n'})
+    for pattern, found in ((r'version="([^"]+)"', "3.2.0"), (r'^VERSION = "(.*)"$', "2.9")):
+        assert yard.lock(origin, version={"file": "setup.py", "pattern": pattern}).base_version == found
+    for name, pattern, words in (
+        ("setup.py", r'(?i)version ?= ?"([^"]+)"', "lines 4, 5 fit"),
+        ("none.py", r'version="([^"]+)"', "no line fits"),
+        ("empty.py", r'version="([^"]*)"', "line 1 fits without a version"),
+    ):
+        with pytest.raises(HipwrightError, match=words) as caught:
+            yard.lock(origin, version={"file": name, "pattern": pattern})
+        assert caught.value.code.name == "bad-source-tree"
+        assert str(caught.value.where).startswith(name)
+        assert pattern in caught.value.message
+    with pytest.raises(HipwrightError, match="'x': no version") as caught:
+        yard.lock(origin, version={"file": "none.py", "pattern": "(x)"})
+    assert caught.value.code.name == "bad-version"
 
 
 def test_a_version_file_that_is_a_link_stops_the_lock(yard: Yard) -> None:
@@ -178,13 +244,25 @@ def test_a_submodule_without_an_address_is_named(yard: Yard) -> None:
     assert caught.value.code.name == "bad-source-tree"
 
 
-@pytest.mark.parametrize("name", ["../../evil", "a/../../b"])
+@pytest.mark.parametrize("name", ["../../evil", "a/../../b", "/outside/evil", "C:evil", "a//b", "./a", "\\\\\\\\host\\\\share"])
 def test_submodule_names_that_leave_the_repository_are_refused(yard: Yard, name: str) -> None:
     origin = yard.person("toy")
     origin.commit({"version.txt": "1.0\n", ".gitmodules": f'[submodule "{name}"]\n\tpath = lib\n\turl = /x\n'})
     git(origin.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},lib")
     git(origin.folder, "commit", "--quiet", "-m", "evil")
     with pytest.raises(HipwrightError, match="unsafe name") as caught:
+        yard.lock(origin)
+    assert caught.value.code.name == "bad-source-tree"
+
+
+def test_submodules_whose_repositories_would_lie_in_each_other_are_refused(yard: Yard) -> None:
+    origin = yard.person("toy")
+    sections = "".join(f'[submodule "{name}"]\n\tpath = {path}\n\turl = /x\n' for name, path in (("m", "one"), ("m/refs", "two")))
+    origin.commit({"version.txt": "1.0\n", ".gitmodules": sections})
+    for path in ("one", "two"):
+        git(origin.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
+    git(origin.folder, "commit", "--quiet", "-m", "evil")
+    with pytest.raises(HipwrightError, match="m/refs would lie inside that of m") as caught:
         yard.lock(origin)
     assert caught.value.code.name == "bad-source-tree"
 
@@ -228,6 +306,42 @@ def test_many_at_once_share_one_mirror(yard: Yard) -> None:
     mirrors = [path for path in (yard.cache / "git").iterdir() if path.is_dir()]
     assert len(mirrors) == 1
     raw(mirrors[0], "fsck", "--strict")
+
+
+def test_one_origin_has_one_mirror_however_its_address_ends(yard: Yard) -> None:
+    def folder(url: str) -> str:
+        return mirror_of(url, cache=yard.cache, git=yard.git, say=yard.said.append).folder.name
+
+    ways = (
+        "https://host.example/o/a",
+        "https://host.example/o/a/",
+        "https://host.example/o/a.git",
+        "https://host.example/o/a.git/",
+    )
+    assert len({folder(url) for url in ways}) == 1
+    others = (ways[0], "https://host.example/o/a/.git", "https://host.example/a", "https://host.example/o/a.gitx")
+    assert len({folder(url) for url in others}) == len(others)
+
+
+@pytest.mark.parametrize("path", ["..", "lib/..", ".git", ".GIT/lib", "lib/git~1", ".git ", "a\\..\\b"])
+def test_submodules_that_lead_out_of_the_tree_are_refused(yard: Yard, path: str) -> None:
+    lib, origin = yard.person("lib"), yard.person("toy")
+    commit = lib.commit({"lib.txt": "lib\n"})
+    origin.commit({"version.txt": "1.0\n", ".gitmodules": f'[submodule "lib"]\n\tpath = "{path}"\n\turl = {lib.folder}\n'})
+    tree = git(origin.folder, "rev-parse", "HEAD^{tree}")
+    listed = raw(origin.folder, "ls-tree", "-z", tree)
+    for depth, part in enumerate(reversed(path.split("/"))):
+        own = f"{'160000 commit' if depth == 0 else '040000 tree'} {commit if depth == 0 else tree}\t{part}\0".encode()
+        beside = listed if depth == path.count("/") else b""
+        tree = (
+            subprocess.run(["git", "mktree", "-z"], cwd=origin.folder, input=beside + own, capture_output=True, check=True)
+            .stdout.decode()
+            .strip()
+        )
+    git(origin.folder, "update-ref", "refs/heads/main", git(origin.folder, "commit-tree", tree, "-m", "x"))
+    with pytest.raises(HipwrightError, match="leads out of the tree or into git's own files") as caught:
+        yard.lock(origin)
+    assert caught.value.code.name == "bad-source-tree"
 
 
 def test_two_origins_with_the_same_last_name_have_two_mirrors(yard: Yard) -> None:

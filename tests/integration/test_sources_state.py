@@ -245,7 +245,7 @@ def test_intact_looks_at_the_stages_up_to_the_one_that_is_asked_about(yard: Yard
     assert tree_is_intact(tree, early.modules, git=yard.git, through=Stage.CHECKOUT)
     assert not tree_is_intact(tree, early.modules, git=yard.git, through=Stage.BASE_PATCHES)
     late = yard.read(locked, tree)
-    step_back(tree, "upstream", git=yard.git, say=yard.said.append)
+    yard.checkout(yard.locked[tree], tree, bare=True)
     assert not tree_is_intact(tree, late.modules, git=yard.git, through=Stage.BASE_PATCHES)
     assert tree_is_intact(tree, early.modules, git=yard.git, through=Stage.HIPIFIED_PATCHES)
     assert status(tree) == b""
@@ -260,7 +260,7 @@ def test_stepping_back_refuses_to_lose_work(yard: Yard, tree: Path) -> None:
     yard.patches("base", tree)
     write(tree / LIB, {"l.cu": "edit\n"})
     with pytest.raises(HipwrightError) as caught:
-        step_back(tree, "upstream", git=yard.git, say=yard.said.append)
+        yard.checkout(yard.locked[tree], tree, bare=True)
     assert caught.value.code.name == "unsaved-work"
     step_back(tree, "base", git=yard.git, say=yard.said.append)
     assert (tree / LIB / "l.cu").read_text() == "edit\n"

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from build_tools.config.project import Project
+from build_tools.digest import of_value
+from build_tools.hipify.cache import HipifyCache
+from build_tools.hipify.run import Hipifier, hipify
 from build_tools.patches.apply import apply_base_patches, apply_hipified_patches
+from build_tools.patches.pin_moves import submodules_after_base
 from build_tools.patches.series import load_series
 from build_tools.process import Runner, base_environment
-from build_tools.sources.checkout import checkout
+from build_tools.sources.checkout import bringer_of, checkout
 from build_tools.sources.git import Git
+from build_tools.sources.mirror import WHOLE, History
 from build_tools.sources.origin import Origin
 from build_tools.sources.resolve import resolve_sources
 from build_tools.sources.state import read_source_tree
 from build_tools.types import Platform
 
 if TYPE_CHECKING:
-    from build_tools.receipts.lock import LockedSources
+    from build_tools.receipts.lock import LockedSources, SubmodulePin
     from build_tools.receipts.values import SourceTree
 
 __all__ = [
@@ -141,10 +147,12 @@ class Person:
     """A working clone in which upstream's people commit; ``folder`` is also the origin that others fetch from."""
 
     folder: Path
+    fresh: bool = True
 
     def __post_init__(self) -> None:
-        self.folder.mkdir(parents=True)
-        git(self.folder, "init", "--quiet")
+        if self.fresh:
+            self.folder.mkdir(parents=True)
+            git(self.folder, "init", "--quiet")
 
     def commit(self, tree: Tree, message: str = "change", *, remove: tuple[str, ...] = ()) -> str:
         for name in remove:
@@ -162,9 +170,33 @@ class Person:
         git(self.folder, "commit", "--quiet", "-m", f"add {path}")
         return head(self.folder)
 
+    def record(self, branch: str, files: Tree, modules: Mapping[str, tuple[str, Person, str]]) -> str:
+        """Make a branch of one commit with exactly these files and submodules (by path: name, origin, commit); nothing is checked out."""
+        text = "".join(
+            f'[submodule "{name}"]\n\tpath = {path}\n\turl = {other.folder}\n' for path, (name, other, _) in modules.items()
+        )
+        whole = {**files, **({".gitmodules": text} if modules else {})}
+        lines = []
+        with tempfile.TemporaryDirectory() as place:
+            index = {**identity(), "GIT_INDEX_FILE": str(Path(place, "index"))}
+            for number, (name, content) in enumerate(whole.items()):
+                file = Path(place, str(number))
+                file.write_bytes(content.encode() if isinstance(content, str) else content)
+                blob = git(self.folder, "hash-object", "-w", "--no-filters", file)
+                lines.append(f"100644,{blob},{name}")
+            lines += [f"160000,{commit},{path}" for path, (_, _, commit) in modules.items()]
+            for line in lines:
+                git(self.folder, "update-index", "--add", "--cacheinfo", line, env=index)
+            tree = git(self.folder, "write-tree", env=index)
+        commit = git(self.folder, "commit-tree", tree, "-m", branch)
+        git(self.folder, "update-ref", f"refs/heads/{branch}", commit)
+        return commit
 
-def new_git(machine: Mapping[str, str] | None = None) -> Git:
-    return Git(runner=Runner(environment=base_environment(os.environ if machine is None else machine)))
+
+def new_git(machine: Mapping[str, str] | None = None, *, pauses: list[float] | None = None) -> Git:
+    """Return hipwright's git; one that does not wait, and notes how long it would have, with ``pauses``."""
+    git = Git(runner=Runner(environment=base_environment(os.environ if machine is None else machine)))
+    return git if pauses is None else replace(git, pause=pauses.append)
 
 
 PROJECT = {
@@ -199,6 +231,7 @@ class Yard:
     place: Path
     git: Git = field(default_factory=new_git)
     said: list[str] = field(default_factory=list)
+    locked: dict[Path, LockedSources] = field(default_factory=dict)
 
     @property
     def cache(self) -> Path:
@@ -218,10 +251,14 @@ class Yard:
     def person(self, name: str) -> Person:
         return Person(self.place / "origins" / name)
 
+    def again(self, name: str) -> Person:
+        """Return a person who was there before."""
+        return Person(self.place / "origins" / name, fresh=False)
+
     def origin(self, person: Person) -> Origin:
         return Origin(url=str(person.folder), git=self.git)
 
-    def lock(self, person: Person, ref: str | None = "main", **changes: object) -> LockedSources:
+    def lock(self, person: Person, ref: str | None = "main", *, whole: bool = True, **changes: object) -> LockedSources:
         return resolve_sources(
             self.project(**changes),
             origin=self.origin(person),
@@ -229,15 +266,104 @@ class Yard:
             reason="asked for",
             cache=self.cache,
             say=self.said.append,
+            whole=whole,
         )
 
-    def checkout(self, locked: LockedSources, tree: Path, *, discard_local: bool = False) -> None:
-        checkout(locked, tree=tree, cache=self.cache, git=self.git, say=self.said.append, discard_local=discard_local)
+    def checkout(
+        self,
+        locked: LockedSources,
+        tree: Path,
+        *,
+        discard_local: bool = False,
+        bare: bool = False,
+        history: History = WHOLE,
+        project: Project | None = None,
+    ) -> None:
+        self.locked[tree] = locked
+        checkout(
+            locked,
+            project=project,
+            after_base=self.pins(locked),
+            tree=tree,
+            cache=self.cache,
+            git=self.git,
+            say=self.said.append,
+            discard_local=discard_local,
+            history=history,
+            bare=bare,
+        )
 
-    def patches(self, phase: str, tree: Path, *, line: str | None = "1", platform: Platform = Platform.LINUX) -> None:
+    def pins(
+        self, locked: LockedSources, *, line: str | None = "1", platform: Platform = Platform.LINUX, whole: bool = True
+    ) -> tuple[SubmodulePin, ...]:
+        """Return the submodules that the base patches of a line leave; those of the sources when the line has no series."""
+        if line is not None and not (self.folder / "patches" / line).is_dir():
+            line = None
         series = load_series(self.folder, line)
-        apply = apply_base_patches if phase == "base" else apply_hipified_patches
-        apply(series, tree=tree, platform=platform, git=self.git, log=self.log, say=self.said.append)
+        return submodules_after_base(
+            series,
+            locked,
+            project="toy",
+            cache=self.cache,
+            git=self.git,
+            say=self.said.append,
+            whole=whole,
+            platform=platform,
+        )
+
+    def patches(
+        self,
+        phase: str,
+        tree: Path,
+        *,
+        line: str | None = "1",
+        platform: Platform = Platform.LINUX,
+        discard_local: bool = False,
+    ) -> None:
+        """Apply the patches of a phase to a tree that this yard checked out."""
+        series = load_series(self.folder, line)
+        say, log = self.said.append, self.log
+        if phase == "hipified":
+            apply_hipified_patches(
+                series, tree=tree, platform=platform, git=self.git, log=log, say=say, discard_local=discard_local
+            )
+            return
+        locked = self.locked[tree]
+        apply_base_patches(
+            series,
+            locked=locked,
+            after_base=self.pins(locked, line=line, platform=platform),
+            tree=tree,
+            platform=platform,
+            bringer=bringer_of(locked, tree=tree, cache=self.cache, git=self.git, history=WHOLE, say=say),
+            git=self.git,
+            log=log,
+            say=say,
+            discard_local=discard_local,
+        )
+
+    def hipifier(
+        self, name: str = ".toy-hipify", *, platform: Platform = Platform.LINUX, tool: Mapping[str, object] | None = None
+    ) -> Hipifier:
+        """Return what runs the project's tool, or another one; results are kept in the yard's cache."""
+        wanted = self.project(hipify=tool or PROJECT["hipify"]).hipify
+        assert wanted is not None
+        return Hipifier(
+            tool=wanted,
+            digest=of_value("the tool"),
+            kept=HipifyCache(cache=self.cache, git=self.git, say=self.said.append),
+            scratch=self.place / "scratch",
+            name=name,
+            python=Path(sys.executable),
+            platform=platform,
+            git=self.git,
+            log=self.log,
+            say=self.said.append,
+        )
+
+    def hipify(self, tree: Path, hipifier: Hipifier | None = None, *, again: bool = False, discard_local: bool = False) -> None:
+        tool = hipifier or self.hipifier()
+        hipify(tree, tool, git=self.git, say=self.said.append, again=again, discard_local=discard_local)
 
     def read(self, locked: LockedSources, tree: Path) -> SourceTree:
         return read_source_tree("toy", locked=locked, tree=tree, git=self.git)

@@ -34,6 +34,25 @@ def test_everything_is_done_and_several_at_once() -> None:
     assert done[-1] == 5
 
 
+def test_what_has_the_same_place_takes_turns_and_everything_is_counted() -> None:
+    at_work: set[str] = set()
+    told: list[int] = []
+
+    def work(item: str) -> None:
+        assert item[0] not in at_work
+        at_work.add(item[0])
+        at_work.remove(item[0])
+
+    items = [f"{place}{number}" for number in range(50) for place in "abc"]
+    for_each(work, items, place=lambda item: item[0], told=told.append)
+    assert told == sorted(told)
+    assert told[-1] == 150
+    told.clear()
+    for_each(work, ["a1", "a2"], place=lambda item: item[0], told=told.append)
+    for_each(work, ["a1", "b1"], told=told.append)
+    assert (told[:2], told[-1]) == ([1, 2], 2)
+
+
 def test_the_first_failure_is_raised_and_what_has_not_begun_is_left() -> None:
     begun: list[int] = []
     stop = threading.Event()

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from build_tools.errors import HipwrightError
 from build_tools.sources.git import shown
-from build_tools.sources.urls import file_url, resolve_relative
+from build_tools.sources.urls import file_url, place_with_secrets, resolve_relative, submodule_address
 from tests.support.source_trees import Person, git, new_git, write
 
 ORIGINS = (
@@ -61,3 +62,41 @@ def test_shown_paths_are_one_printable_line(path: bytes) -> None:
 def test_shown_paths_keep_what_can_be_read() -> None:
     assert shown("é b".encode()) == "é b"
     assert shown(b"a\nb\xff") == "a\\nb\\xff"
+
+
+@pytest.mark.parametrize(
+    ("parent", "recorded", "address"),
+    [
+        ("https://h/o/a.git", "../b.git", "https://h/o/b.git"),
+        ("https://h/o/a.git", "https://me:secret@h/o/b.git", "https://h/o/b.git"),
+        ("git@h:o/a.git", "../b.git", "git@h:o/b.git"),
+        ("https://h/o/a.git", "git@h:o/b.git", "git@h:o/b.git"),
+        ("/origins/a", "/origins/b", "/origins/b"),
+        ("file:///origins/a", "../b", "file:///origins/b"),
+        ("embedded://p/a.git", "../b.git", "embedded://p/b.git"),
+        (r"C:\origins\a", r"D:\origins\b", r"D:\origins\b"),
+    ],
+)
+def test_submodules_are_where_their_parents_say(parent: str, recorded: str, address: str) -> None:
+    assert submodule_address(parent, recorded, path="lib", project="toy") == address
+
+
+@pytest.mark.parametrize("parent", ["https://h/o/a.git", "ssh://git@h/o/a.git", "git@h:o/a.git", "host:o/a.git"])
+@pytest.mark.parametrize(
+    "recorded", ["/etc", "file:///etc", "FILE:///etc", r"C:\x", "ext::sh -c x", "here", "../../../../../../x"]
+)
+def test_a_parent_elsewhere_names_no_place_here(parent: str, recorded: str) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        submodule_address(parent, recorded, path="third party/lib", project="toy")
+    assert caught.value.code.name == "bad-source-tree"
+    assert "third party/lib" in caught.value.message
+    assert "--toy-submodule-url" in str(caught.value.hint)
+
+
+def test_secrets_of_an_address_are_good_for_its_server() -> None:
+    assert place_with_secrets("https://h/o/a.git") == {}
+    assert place_with_secrets("https://me:s@h:8/o/a.git") == {
+        "https://h:8/o/a.git": "https://me:s@h:8/o/a.git",
+        "https://h:8/": "https://me:s@h:8/",
+    }
+    assert place_with_secrets("ssh://git:s@h/a.git")["ssh://git@h/"] == "ssh://git:s@h/"
