@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import platform
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from build_tools.config.project import Project, load_project
+from build_tools.config.project import load_project
 from build_tools.errors import HipwrightError
+from build_tools.hipify.record import read_tree_record
 from build_tools.hipify.run import hipify, hipify_digest
 from build_tools.patches.apply import apply_base_patches, apply_hipified_patches
 from build_tools.patches.series import load_series, lock_patches
-from build_tools.sources.checkout import checkout
+from build_tools.sources.checkout import bringer_of, checkout
+from build_tools.sources.mirror import WHOLE
 from build_tools.sources.origin import open_origin
 from build_tools.sources.resolve import resolve_sources
 from build_tools.types import Platform
 from tests.support import source_trees
 from tests.support.source_trees import HIPIFY, ODD_NAMES, Person, Yard, git, head, make_patch, raw, snapshot, status, write
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 LIB = "third party/lib"
 EXTERNAL_BUILDS = Path(__file__).parents[2] / "external-builds"
@@ -37,8 +46,13 @@ def tree(yard: Yard) -> Path:
 
 
 @pytest.fixture
-def origin(yard: Yard) -> Person:
-    lib, origin = yard.person("lib"), yard.person("toy")
+def lib(yard: Yard) -> Person:
+    return yard.person("lib")
+
+
+@pytest.fixture
+def origin(yard: Yard, lib: Person) -> Person:
+    origin = yard.person("toy")
     lib.commit({"l.cu": "cuda l\n", ".gitignore": "hip\n"})
     files = {"version.txt": "1.0\n", "a.cu": "cuda a\n", ".gitignore": "hip\n*.log\n", "tools/hip.py": HIPIFY}
     origin.commit(files | dict.fromkeys(ODD_NAMES, "cuda odd\n"))
@@ -46,17 +60,8 @@ def origin(yard: Yard) -> Person:
     return origin
 
 
-def run(yard: Yard, tree: Path, project: Project | None = None, platform: Platform = Platform.LINUX) -> None:
-    hipify(
-        project or yard.project(),
-        tree=tree,
-        scratch=yard.place / "scratch",
-        python=Path(sys.executable),
-        platform=platform,
-        git=yard.git,
-        log=yard.log,
-        say=yard.said.append,
-    )
+def run(yard: Yard, tree: Path, *, platform: Platform = Platform.LINUX, tool: Mapping[str, object] | None = None) -> None:
+    yard.hipify(tree, yard.hipifier(platform=platform, tool=tool))
 
 
 def plain_run(origin: Person, target: Path) -> dict[str, bytes]:
@@ -151,6 +156,82 @@ def test_a_tool_that_fails_leaves_the_tree_as_it_was(yard: Yard, tree: Path, ori
     assert (tree / "hip" / "a.hip").read_text() == "hip a\n"
 
 
+REPOSITORY = """
+import subprocess
+subprocess.run(["git", "init", "--quiet", "made"], check=True)
+open("made/file", "w").close()
+"""
+COMMITTED = """
+subprocess.run(["git", "-C", "made", "add", "file"], check=True)
+author = ["-c", "user.name=x", "-c", "user.email=x@localhost"]
+subprocess.run(["git", "-C", "made", *author, "commit", "--quiet", "-m", "x"], check=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        (REPOSITORY, "made/.git"),
+        (REPOSITORY + COMMITTED, "made/.git"),
+        ("import os\nos.mkdir('.GIT')\nopen('.GIT/x', 'w').close()", ".GIT"),
+        (f"open('{LIB}/hip/.git', 'w').close()", f"{LIB}/hip/.git"),
+        ("import os\nos.remove('.gitmodules')", "removed .gitmodules"),
+        ("open('.gitmodules', 'a').write('# x')", "changed .gitmodules"),
+        (f"open('{LIB}/.gitmodules', 'w').close()", f"made {LIB}: .gitmodules"),
+        (f"import shutil\nshutil.rmtree('{LIB}')", f"the folder of {LIB}"),
+        (f"import os\nos.rename('{LIB}', 'moved')", f"the folder of {LIB}"),
+        ("import os\nos.rename('third party', 'moved')\nos.symlink('moved', 'third party')", f"the folder of {LIB}"),
+        (f"import shutil\nshutil.rmtree('{LIB}/.git')", f"removed {LIB}: .git/HEAD"),
+        ("import shutil\nshutil.rmtree('.git')", "removed .git/HEAD"),
+        ("open('.git/config', 'a').write('[core]\\n\\tsparseCheckout = true\\n')", "changed .git/config"),
+    ],
+)
+def test_a_tool_that_changes_which_modules_there_are_is_refused(
+    yard: Yard, tree: Path, origin: Person, more: str, named: str
+) -> None:
+    """What it left would lose files, or be commits that no origin has."""
+    origin.commit({"tools/hip.py": f"{HIPIFY}\n{more}\n"})
+    yard.checkout(yard.lock(origin), tree)
+    before = (snapshot(tree), refs(tree), refs(tree / LIB))
+    with pytest.raises(HipwrightError) as caught:
+        run(yard, tree)
+    assert caught.value.code.name == "hipify-failed"
+    assert named in caught.value.message
+    assert caught.value.log == yard.log
+    assert (snapshot(tree), refs(tree), refs(tree / LIB)) == before
+    assert status(tree) == b""
+    assert not list((yard.cache / "hipify").glob("*/record.json"))
+    assert list((yard.place / "scratch").iterdir()) == []
+
+
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_submodule_that_is_not_checked_out_stays_recorded(yard: Yard, tree: Path, origin: Person, *, removed: bool) -> None:
+    more = f"import os\nos.rmdir('{LIB}')\n" if removed else ""
+    text = (origin.folder / ".gitmodules").read_text(encoding="utf-8")
+    origin.commit({".gitmodules": f"{text}\tupdate = none\n", "tools/hip.py": f"{HIPIFY}\n{more}"})
+    yard.checkout(yard.lock(origin), tree)
+    if not removed:
+        run(yard, tree)
+        assert git(tree, "ls-tree", "HEAD~1", LIB) == git(tree, "ls-tree", "HEAD", LIB)
+        return
+    with pytest.raises(HipwrightError, match=f"the submodule {LIB}") as caught:
+        run(yard, tree)
+    assert caught.value.code.name == "hipify-failed"
+
+
+def test_a_long_output_is_kept_by_its_ends(yard: Yard, tree: Path, origin: Person) -> None:
+    origin.commit({"tools/hip.py": f"{HIPIFY}\nprint('first', 'x' * 3_000_000, 'last', flush=True)\n"})
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    (kept,) = (yard.cache / "hipify").glob("*/hipify.log")
+    said = kept.read_text(encoding="utf-8")
+    assert len(said) < 2_200_000
+    assert "first xxx" in said
+    assert "xxx last" in said
+    assert "bytes are left out here" in said
+    assert len(yard.log.read_bytes()) > 3_000_000
+
+
 def test_a_tool_that_runs_past_its_time_is_stopped(
     yard: Yard, tree: Path, origin: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +242,40 @@ def test_a_tool_that_runs_past_its_time_is_stopped(
         run(yard, tree)
     assert caught.value.code.name == "command-timeout"
     assert status(tree) == b""
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from tests.support.source_trees import Yard
+Yard(Path(sys.argv[1])).hipify(Path(sys.argv[2]))
+"""
+
+
+def test_a_run_that_is_killed_in_the_middle_never_looks_finished(yard: Yard, tree: Path, origin: Person, tmp_path: Path) -> None:
+    began, gate = tmp_path / "began", tmp_path / "gate"
+    for pipe in (began, gate):
+        os.mkfifo(pipe)
+    done = tmp_path / "done"
+    block = f"import os\nif not os.path.exists({str(done)!r}):\n    open({str(began)!r}, 'w').close()\n    open({str(gate)!r}).read()\n"
+    # Half of the work is done when it stops.
+    origin.commit({"tools/hip.py": f"open('a.cu', 'a').write('half')\n{block}{HIPIFY}"})
+    yard.checkout(yard.lock(origin), tree)
+    before = (snapshot(tree), refs(tree))
+    environment = {**os.environ, "PYTHONPATH": str(EXTERNAL_BUILDS.parent)}
+    with subprocess.Popen([sys.executable, "-c", KILLED, yard.place, tree], env=environment) as process:
+        began.read_bytes()
+        process.kill()
+    assert (snapshot(tree), refs(tree)) == before
+    assert read_tree_record(tree) is None
+    assert not list((yard.cache / "hipify").glob("*/record.json"))
+    assert len(list((yard.place / "scratch").iterdir())) == 1
+    done.touch()
+    run(yard, tree)
+    assert (tree / "a.cu").read_text() == "cuda a\nhalf"
+    assert (tree / "hip" / "a.hip").read_text() == "hip a\nhalf"
+    assert status(tree) == b""
+    assert list((yard.place / "scratch").iterdir()) == []
 
 
 def test_a_tree_without_the_script_is_named(yard: Yard, tree: Path, origin: Person) -> None:
@@ -179,7 +294,7 @@ def test_a_project_without_hipify_keeps_its_files(yard: Yard, tree: Path, origin
     yard.checkout(yard.lock(origin), tree)
     run(yard, tree)
     project = yard.project(hipify=None)
-    run(yard, tree, project)
+    hipify(tree, None, git=yard.git, say=yard.said.append)
     assert refs(tree) == dict.fromkeys(("base", "finished", "hipified", "upstream"), head(origin.folder))
     assert not (tree / "hip").exists()
     assert hipify_digest(project, locked=yard.lock(origin), cache=yard.cache, git=yard.git) is None
@@ -190,6 +305,79 @@ def test_a_tool_that_changes_nothing_makes_no_commit(yard: Yard, tree: Path, ori
     yard.checkout(yard.lock(origin), tree)
     run(yard, tree)
     assert refs(tree) == dict.fromkeys(("base", "finished", "hipified", "upstream"), head(origin.folder))
+
+
+def test_files_that_git_would_store_as_they_were_make_no_commit(yard: Yard, tree: Path, origin: Person) -> None:
+    """Status shows such files as changed, and there is nothing to commit: the staged content decides, not the status."""
+    tool = "from pathlib import Path\nPath('a.cu').write_bytes(Path('a.cu').read_bytes().replace(b'\\n', b'\\r\\n'))\n"
+    origin.commit({"tools/hip.py": tool, ".gitattributes": "*.cu text\n"})
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    assert set(refs(tree).values()) == {head(origin.folder)}
+    assert status(tree) == b""
+
+
+def test_what_a_tool_removes_is_removed_in_nested_submodules_too_and_every_module_is_clean(
+    yard: Yard, tree: Path, lib: Person, origin: Person
+) -> None:
+    deep = yard.person("deep")
+    deep.commit({"vendor/x.cu": "cuda x\n", "kept.txt": "k\n"})
+    lib.submodule(deep, "de ep")
+    git(origin.folder / LIB, "pull", "--quiet", "origin", "main")
+    tool = f"import shutil\nshutil.rmtree('{LIB}/de ep/vendor')\n"
+    origin.commit({"tools/hip.py": tool})
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    assert not (tree / LIB / "de ep" / "vendor").exists()
+    for module in (".", LIB, f"{LIB}/de ep"):
+        assert status(tree / module) == b""
+        assert git(tree / module, "log", "-1", "--format=%(trailers:key=Hipwright-Phase,valueonly)").strip() == "hipified"
+    changed = git(tree / LIB, "diff", "--name-only", "HEAD~1", "HEAD").splitlines()
+    assert changed == ["de ep"]
+    record = read_tree_record(tree)
+    assert record is not None
+    removed = {module.path: module.removed for module in record.record.modules}
+    assert removed == {".": (), LIB: (), f"{LIB}/de ep": ("vendor/x.cu",)}
+
+
+def test_a_second_run_of_the_tool_finds_nothing_of_the_first(yard: Yard, tree: Path, origin: Person) -> None:
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    before = (snapshot(tree), refs(tree))
+    yard.hipify(tree, again=True)
+    assert (snapshot(tree), refs(tree)) == before
+    assert list(tree.rglob("hip/hip")) == []
+
+
+def test_the_record_names_what_was_read_added_and_changed_and_who_did_it(yard: Yard, tree: Path, origin: Person) -> None:
+    tool = HIPIFY + "\nfrom torch.utils.hipify import version\n"
+    engine = {"torch/__init__.py": "", "torch/utils/hipify/version.py": "__version__ = '2.0.0'\n"}
+    origin.commit({"tools/hip.py": "import sys\nsys.path.insert(0, '.')\n" + tool, **engine})
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    found = read_tree_record(tree)
+    assert found is not None
+    record = found.record
+    assert (record.generation, record.python) == ("2.0.0", platform.python_version())
+    root, lib = record.modules
+    assert root.path == "."
+    own = {"a.cu", "new\nline.cu", "bytes-\\xff\\xfe.cu", "version.txt", "tools/hip.py", "torch/utils/hipify/version.py"}
+    assert own <= set(root.read)
+    assert not any(name.startswith("hip/") or ".git" in name for name in root.read)
+    assert (lib.read, lib.added, lib.changed, lib.removed) == (("l.cu",), ("hip/l.hip",), (), ())
+    assert root.changed == ("version.txt",)
+    assert "hip/a.hip" in root.added
+    assert root.removed == ()
+
+
+def test_the_log_says_with_what_the_tool_ran_what_it_said_and_what_came_of_it(yard: Yard, tree: Path, origin: Person) -> None:
+    origin.commit({"tools/hip.py": "import sys\nprint('includes:', sys.argv[1:])\n" + HIPIFY})
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree, tool={"script": "tools/hip.py", "arguments": ["--include", "a b"]})
+    log = yard.log.read_text()
+    assert "tools/hip.py --include 'a b'" in log
+    assert "includes: ['--include', 'a b']" in log
+    assert f"hipify in {LIB}: 1 files added, 0 changed" in log
 
 
 def test_byte_code_that_a_tool_leaves_is_no_result(yard: Yard, tree: Path, origin: Person) -> None:
@@ -211,17 +399,13 @@ def test_the_tool_runs_in_utf_8_mode_without_the_machines_python_settings(yard: 
     assert (tree / "out.txt").read_text(encoding="utf-8") == "é 1 True"
 
 
-def test_the_tool_runs_in_its_module_with_its_arguments(yard: Yard, tree: Path, origin: Person) -> None:
-    lib = yard.place / "origins" / "lib"
-    write(
-        lib, {"t.py": "import sys\nfrom pathlib import Path\nPath('out.txt').write_text(f'{sys.argv[1:]} {Path.cwd().name}')\n"}
-    )
-    git(lib, "add", "t.py")
-    git(lib, "commit", "--quiet", "-m", "tool")
+def test_the_tool_runs_in_its_module_with_its_arguments(yard: Yard, tree: Path, lib: Person, origin: Person) -> None:
+    tool = "import sys\nfrom pathlib import Path\nPath('out.txt').write_text(f'{sys.argv[1:]} {Path.cwd().name}')\n"
+    lib.commit({"t.py": tool})
     git(origin.folder / LIB, "pull", "--quiet", "origin", "main")
     origin.commit({})
     yard.checkout(yard.lock(origin), tree)
-    run(yard, tree, yard.project(hipify={"script": "t.py", "module": LIB, "arguments": ["a b"]}))
+    run(yard, tree, tool={"script": "t.py", "module": LIB, "arguments": ["a b"]})
     assert (tree / LIB / "out.txt").read_text() == "['a b'] lib"
     assert status(tree) == b""
 
@@ -315,21 +499,25 @@ def sample(place: Path, clones: list[str]) -> list[list[str]]:
     for name in clones:
         tree = place / name
         checkout(locked, tree=tree, cache=yard.cache, git=origin.git, say=yard.said.append)
-        for step in (apply_base_patches, None, apply_hipified_patches):
-            if step is None:
-                hipify(
-                    project,
-                    tree=tree,
-                    scratch=place,
-                    python=Path(sys.executable),
-                    platform=Platform.LINUX,
-                    git=origin.git,
-                    log=yard.log,
-                    say=yard.said.append,
-                )
-            else:
-                step(series, tree=tree, platform=Platform.LINUX, git=origin.git, log=yard.log, say=yard.said.append)
-            assert status(tree) == b""
+        bringer = bringer_of(locked, tree=tree, cache=yard.cache, git=origin.git, history=WHOLE, say=yard.said.append)
+        apply_base_patches(
+            series,
+            locked=locked,
+            after_base=locked.submodules,
+            bringer=bringer,
+            tree=tree,
+            platform=Platform.LINUX,
+            git=origin.git,
+            log=yard.log,
+            say=yard.said.append,
+        )
+        assert status(tree) == b""
+        assert project.hipify is not None
+        tool = replace(yard.hipifier(f".{name}-hipify"), tool=project.hipify)
+        hipify(tree, tool, git=origin.git, say=yard.said.append)
+        assert status(tree) == b""
+        apply_hipified_patches(series, tree=tree, platform=Platform.LINUX, git=origin.git, log=yard.log, say=yard.said.append)
+        assert status(tree) == b""
         files = hashlib.sha256(repr(snapshot(tree)).encode()).hexdigest()
         heads.append([head(tree), head(tree / "third_party" / "greeter"), files, *refs(tree).values()])
     return heads
