@@ -1,0 +1,1 @@
+"""Resolving a lock, and keeping it in the work dir."""
