@@ -137,7 +137,11 @@ def build_command(project: Project, *, python: Path, tree: Path, outdir: Path) -
 
     Without isolation nothing is fetched; the front end itself checks that the tree's build requirements are there.
     """
-    settings = [f"--config-setting={name}={value}" for name, value in project.build.config_settings.items()]
+    settings = [
+        f"--config-setting={name}={value}"
+        for name, values in project.build.config_settings.items()
+        for value in ((values,) if isinstance(values, str) else values)
+    ]
     return [python, "-m", "build", "--wheel", "--no-isolation", "--outdir", outdir, *settings, tree]
 
 
@@ -145,7 +149,7 @@ def _version(project: Project, project_folder: Path, source: SourceTree, sdk: Sd
     """Return the version that the wheel will have: a project that takes none from outside has the sources' own."""
     local = source.local.digest if source.local is not None else None
     suffix = project.version_suffix
-    if "version" in project.build.variables:
+    if {"version", "version-suffix"} & project.build.variables.keys():
         return build_version(source.base_version, rocm=sdk.version, suffix=suffix, local=local)
     if suffix != "none":
         message = "the version is to name the ROCm packages, and build.variables has no variable that takes it"

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING, Final
 
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import Platform
 
@@ -149,7 +152,7 @@ def computed_variables(
     ------
     HipwrightError
         ``bad-option-value`` when the project wants targets and there are none: an empty list never means all of them.
-        ``bad-data-file`` when it wants the ROCm folder and has no ROCm.
+        ``bad-data-file`` when it wants the ROCm folder and has no ROCm, or the version of a package that the wheel does not pin.
     """
     names = project.build.variables
     if "targets" in names and not targets:
@@ -161,13 +164,27 @@ def computed_variables(
         raise HipwrightError("bad-data-file", message, where=where)
     values = {
         "version": version,
+        "version-suffix": "".join(version.partition("+")[1:]),
         "build-number": str(build_number),
         "targets": ";".join(targets),
         "rocm-home": rocm_home or "",
         "install-requirements": "|".join(pins),
         "source-commit": commit,
     }
-    return {name: values[kind] for kind, name in names.items()}
+    return {name: values[kind] for kind, name in names.items()} | _package_versions(project, project_folder, pins)
+
+
+def _package_versions(project: Project, project_folder: Path, pins: tuple[str, ...]) -> dict[str, str]:
+    pinned = {canonicalize_name(wanted.name): str(wanted.specifier).removeprefix("==") for wanted in map(Requirement, pins)}
+    values = {}
+    for package, name in project.build.package_versions.items():
+        version = pinned.get(canonicalize_name(package))
+        if version is None:
+            message = f"build.package-versions wants the version of {package}, which is none of wheel.pinned-requirements"
+            where = Where(file=project_folder / "project.toml", key="build.package-versions")
+            raise HipwrightError("bad-data-file", message, where=where)
+        values[name] = version
+    return values
 
 
 def merge(*layers: Mapping[str, str]) -> dict[str, str]:

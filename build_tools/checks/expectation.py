@@ -6,9 +6,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from build_tools.types import Platform, Sha256
+    from build_tools.types import CommitId, Platform, Sha256
 
-__all__ = ["Expectation"]
+__all__ = ["Expectation", "StatedCommit"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StatedCommit:
+    """What a wheel must say of its sources: the Python member, the name in it, and the commit that it is assigned."""
+
+    member: str
+    name: str
+    commit: CommitId
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,6 +42,8 @@ class Expectation:
         Requirements that the metadata must state exactly so, such as ``rocm[libraries]==7.10.0``.
     pinned
         Names of requirements that must each be pinned to one exact version.
+    source_commit
+        Which commit the wheel must say that it was built from, and where; None when it says nothing of it.
     """
 
     distribution: str
@@ -43,3 +54,4 @@ class Expectation:
     members: tuple[str, ...] = ()
     pins: tuple[str, ...] = ()
     pinned: tuple[str, ...] = ()
+    source_commit: StatedCommit | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from build_tools.checks.expectation import Expectation
+from build_tools.checks.expectation import Expectation, StatedCommit
 from build_tools.config.project import session_name
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import Platform, ProjectName
@@ -45,6 +45,7 @@ def expectation_for(project: Project, built: BuiltWheels, platform: Platform) ->
             f"the build of {project.name} made no wheel",
             hint=f"nox -s build_{session_name(ProjectName(project.name))}",
         )
+    stated = project.wheel.source_commit
     of_system = {Platform.LINUX: project.wheel.linux_members, Platform.WINDOWS: project.wheel.windows_members}
     return {
         wheel.filename: Expectation(
@@ -56,6 +57,9 @@ def expectation_for(project: Project, built: BuiltWheels, platform: Platform) ->
             members=(*project.wheel.required_members, *of_system[platform]),
             pins=built.pins,
             pinned=tuple(_requirement_name(project, text) for text in project.wheel.pinned_requirements),
+            source_commit=(
+                None if stated is None else StatedCommit(member=stated.member, name=stated.name, commit=built.upstream)
+            ),
         )
         for wheel in built.wheels
     }

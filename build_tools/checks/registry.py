@@ -15,6 +15,7 @@ from build_tools.checks.rules import (
     names,
     pins,
     record,
+    source_commit,
     wheel_set,
 )
 
@@ -34,6 +35,7 @@ WHEEL_RULES: Final[tuple[Rule, ...]] = (
     expected.RULE,
     members.RULE,
     pins.RULE,
+    source_commit.RULE,
 )
 
 SET_RULES: Final[tuple[SetRule, ...]] = (wheel_set.RULE,)

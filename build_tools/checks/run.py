@@ -80,8 +80,10 @@ def check_wheels(
     for path in sorted(paths, key=lambda path: (path.name, path)):
         if path.is_file():
             say(f"checking {shown(path.name)} ({humanize.naturalsize(path.stat().st_size)})")
-        wheel = read_contents(path, jobs=jobs)
-        subjects.append(make_subject(wheel, (expectations or {}).get(wheel.filename)))
+        plan = (expectations or {}).get(path.name)
+        stated = plan.source_commit if plan is not None else None
+        wheel = read_contents(path, jobs=jobs, ask=(stated.member,) if stated is not None else ())
+        subjects.append(make_subject(wheel, plan))
     rules = [rule for rule in WHEEL_RULES if expectations is not None or not rule.planned]
     findings = [finding for subject in subjects for rule in rules for finding in _judge(rule, subject)]
     for set_rule in SET_RULES:

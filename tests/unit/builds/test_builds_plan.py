@@ -54,6 +54,11 @@ def test_a_project_that_takes_no_version_keeps_the_sources_own() -> None:
     assert made.version == "1.2.0"
 
 
+def test_sources_with_a_version_of_their_own_get_the_local_part() -> None:
+    made = plan(project(build={"variables": {"version-suffix": "TOY_SUFFIX"}}))
+    assert (made.version, made.environment["TOY_SUFFIX"]) == ("1.2.0+rocm7.10.0", "+rocm7.10.0")
+
+
 def test_a_suffix_without_a_variable_for_the_version_names_the_key() -> None:
     with pytest.raises(HipwrightError) as caught:
         plan(project(build={}))
@@ -91,12 +96,13 @@ def test_layers_win_in_order() -> None:
 
 
 def test_command_line_builds_one_wheel_without_isolation_by_pep_517() -> None:
-    toy = project(build={"config-settings": {"--build-option": "--cpp_ext", "wheel.x": "a=b"}})
+    toy = project(build={"config-settings": {"--build-option": ["--cpp_ext", "--cuda_ext"], "wheel.x": "a=b"}})
     made = build_command(toy, python=Path("/e/bin/python"), tree=Path("/t"), outdir=Path("/o"))
     assert [str(part) for part in made] == [
         "/e/bin/python",
         *("-m", "build", "--wheel", "--no-isolation", "--outdir", "/o"),
         "--config-setting=--build-option=--cpp_ext",
+        "--config-setting=--build-option=--cuda_ext",
         "--config-setting=wheel.x=a=b",
         "/t",
     ]

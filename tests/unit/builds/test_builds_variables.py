@@ -99,9 +99,14 @@ def test_constants_of_the_platform_win(platform: Platform, value: str) -> None:
     assert constants(toy, platform) == {"A": value, "B": "b"}
 
 
-def computed(variables: dict[str, str], targets: tuple[str, ...] = (), home: str | None = None) -> dict[str, str]:
+def computed(
+    variables: dict[str, str],
+    targets: tuple[str, ...] = (),
+    home: str | None = None,
+    versions: dict[str, str] | None = None,
+) -> dict[str, str]:
     return computed_variables(
-        project(build={"variables": variables}),
+        project(build={"variables": variables, "package-versions": versions or {}}),
         FOLDER,
         version="1.2.0+rocm7.10.0",
         targets=tuple(GfxTarget(name) for name in targets),
@@ -119,6 +124,7 @@ def test_computed_values_have_the_names_that_the_project_gives() -> None:
         "rocm-home": "H",
         "install-requirements": "R",
         "source-commit": "C",
+        "version-suffix": "S",
     }
     assert computed(names, ("gfx942", "gfx1201"), "/rocm") == {
         "V": "1.2.0+rocm7.10.0",
@@ -127,7 +133,21 @@ def test_computed_values_have_the_names_that_the_project_gives() -> None:
         "H": "/rocm",
         "R": "rocm[libraries]==7.10.0|triton==3.6.0",
         "C": COMMIT,
+        "S": "+rocm7.10.0",
     }
+
+
+def test_the_version_of_a_package_that_the_wheel_pins() -> None:
+    values = computed({}, versions={"Triton": "TRITON_VERSION"})
+    assert values == {"TRITON_VERSION": "3.6.0"}
+
+
+def test_the_version_of_a_package_that_nothing_pins() -> None:
+    with pytest.raises(HipwrightError) as caught:
+        computed({}, versions={"torch": "PYTORCH_VERSION"})
+    assert caught.value.code.name == "bad-data-file"
+    assert caught.value.where is not None
+    assert caught.value.where.key == "build.package-versions"
 
 
 def test_no_targets_are_an_error_and_never_all_of_them() -> None:

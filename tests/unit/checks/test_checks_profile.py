@@ -3,8 +3,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from build_tools.checks.expectation import StatedCommit
 from build_tools.checks.profile import expectation_for
-from build_tools.config.project import GitOrigin, Project, Version, Wheel
+from build_tools.config.project import GitOrigin, Project, SourceCommit, Version, Wheel
 from build_tools.errors import HipwrightError
 from build_tools.receipts.values import BuiltWheels, WheelFile
 from build_tools.types import CommitId, Platform, Sha256
@@ -58,6 +59,13 @@ def test_the_plan_of_a_build(platform: Platform, member: str) -> None:
     assert plan.members == ("torch/_rocm_init.py", member)
     assert plan.pins == ("rocm[libraries]==7.10.0",)
     assert plan.pinned == ("rocm", "triton")
+
+
+def test_the_commit_that_a_wheel_has_to_name() -> None:
+    assert expectation_for(_PROJECT, _BUILT, Platform.LINUX)[_FILENAME].source_commit is None
+    wheel = msgspec.structs.replace(_PROJECT.wheel, source_commit=SourceCommit(member="torch/version.py"))
+    plan = expectation_for(msgspec.structs.replace(_PROJECT, wheel=wheel), _BUILT, Platform.LINUX)[_FILENAME]
+    assert plan.source_commit == StatedCommit(member="torch/version.py", name="git_version", commit=_BUILT.upstream)
 
 
 def test_a_build_without_a_wheel() -> None:

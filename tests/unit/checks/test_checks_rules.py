@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from build_tools.checks.expectation import Expectation
+from build_tools.checks.expectation import Expectation, StatedCommit
 from build_tools.checks.registry import SET_RULES, WHEEL_RULES
 from build_tools.checks.run import check_wheels
 from build_tools.errors import HipwrightError
-from build_tools.types import Platform, Sha256
+from build_tools.types import CommitId, Platform, Sha256
 from tests.support.wheel_maker import WheelMaker, row
 
 if TYPE_CHECKING:
@@ -317,6 +317,7 @@ def _plan(
     members: tuple[str, ...] = (),
     pins: tuple[str, ...] = (),
     pinned: tuple[str, ...] = (),
+    source_commit: StatedCommit | None = None,
 ) -> Expectation:
     return Expectation(
         distribution=distribution,
@@ -327,6 +328,7 @@ def _plan(
         members=members,
         pins=pins,
         pinned=pinned,
+        source_commit=source_commit,
     )
 
 
@@ -365,6 +367,27 @@ _PLANNED: dict[str, tuple[WheelMaker, Expectation]] = {
 def test_wheels_as_planned(tmp_path: Path, kind: str) -> None:
     maker, plan = _PLANNED[kind]
     assert _findings(maker.write(tmp_path), plan) == []
+
+
+_COMMIT = CommitId("0123456789abcdef" * 2 + "01234567")
+_STATED = StatedCommit(member="demo/version.py", name="git_version", commit=_COMMIT)
+_WRONG_COMMITS = {
+    "git_version = 'Unknown'": "is 'Unknown'",
+    f"git_version = {'f' * 40!r}": f"was built from {_COMMIT}",
+    f"git_version = {_COMMIT[:6]!r}": f"is '{_COMMIT[:6]}'",
+    f"git_version = {_COMMIT!r}.upper()": "nothing assigns a text to git_version",
+    f"git_version = {_COMMIT!r}\ngit_version = None": "nothing assigns a text to git_version",
+    f"# git_version = {_COMMIT!r}": "nothing assigns a text to git_version",
+    f"def told():\n    git_version = {_COMMIT!r}": "nothing assigns a text to git_version",
+    f"version = {_COMMIT!r}": "nothing assigns a text to git_version",
+    "git_version =": "is no Python",
+    "git_version = '\0'": "is no Python",
+}
+
+
+def _telling(told: str) -> WheelMaker:
+    """Return a wheel whose ``demo/version.py`` tells this."""
+    return WheelMaker(files={"demo/version.py": told.encode()})
 
 
 _UNPLANNED: dict[str, tuple[WheelMaker, Expectation, str, str]] = {
@@ -434,7 +457,32 @@ _UNPLANNED: dict[str, tuple[WheelMaker, Expectation, str, str]] = {
         )
         for spelled in ("", ">=2.13.0", "==2.13.*", "==2.13.0,!=2.13.1", "~=2.13.0", "===2.13.0")
     },
+    **{
+        f"a commit that is not the upstream one: {told}": (_telling(told), _plan(source_commit=_STATED), "source-commit", message)
+        for told, message in _WRONG_COMMITS.items()
+    },
+    "no module that names a commit": (WheelMaker(), _plan(source_commit=_STATED), "source-commit", "has no demo/version.py"),
+    "a module that is too large to be read": (
+        _telling(f"# {'x' * (8 << 20)}\ngit_version = {_COMMIT!r}"),
+        _plan(source_commit=_STATED),
+        "source-commit",
+        "was not read",
+    ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        f"git_version = {_COMMIT!r}",
+        f"from typing import Optional\n\ngit_version: Optional[str] = {_COMMIT!r}",
+        f"git_version = {_COMMIT[:7]!r}",
+        f"git_version = None\ndebug = False\nother = git_version = {_COMMIT!r}",
+    ],
+    ids=["plain", "annotated", "shortened by git", "assigned twice"],
+)
+def test_a_wheel_that_names_its_upstream_commit(tmp_path: Path, told: str) -> None:
+    assert _findings(_telling(told).write(tmp_path), _plan(source_commit=_STATED)) == []
 
 
 @pytest.mark.parametrize("kind", _UNPLANNED)

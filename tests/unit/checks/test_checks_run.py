@@ -37,7 +37,7 @@ def test_a_report_is_bound_to_bytes_and_names_its_rules(tmp_path: Path) -> None:
 
 def test_without_a_plan_the_rules_about_plans_do_not_run(tmp_path: Path) -> None:
     ran = set(_check([WheelMaker().write(tmp_path)]).rules)
-    assert {rule.name for rule in WHEEL_RULES} - ran == {"expected", "required-members", "pins"}
+    assert {rule.name for rule in WHEEL_RULES} - ran == {"expected", "required-members", "pins", "source-commit"}
 
 
 def test_nothing_to_check_is_no_pass(tmp_path: Path) -> None:
