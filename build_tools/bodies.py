@@ -23,8 +23,11 @@ _FINDING_COLUMNS: Final = ("severity", "rule", "wheel", "member", "what")
 
 
 def _pipeline(command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
-    from build_tools.pipeline.run import run_pipeline  # noqa: PLC0415 - listing sessions must not pay for the stages
+    from build_tools.pipeline.lock_stage import compare_standing  # noqa: PLC0415 - listing sessions must not pay for the stages
+    from build_tools.pipeline.run import run_pipeline  # noqa: PLC0415
 
+    if workplace.settings.diff is not None and not workplace.settings.projects:
+        return compare_standing(command, workplace)
     names = (project,) if project else workplace.settings.projects or (DEFAULT_PROJECT,)
     projects = [load_project(workplace.external_builds, ProjectName(name)) for name in names]
     return run_pipeline(projects, until=command.until, workplace=workplace)
@@ -74,6 +77,12 @@ def _show_config(_command: Command, _project: ProjectName | None, workplace: Wor
     return settings_table(workplace)
 
 
+def _show_hipify(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.show_hipify import show_hipify  # noqa: PLC0415
+
+    return show_hipify(workplace)
+
+
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
@@ -86,5 +95,6 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "check_wheels": _check_wheels,
     "inputs": _inputs,
     "show-config": _show_config,
+    "show-hipify": _show_hipify,
 }
 """By command name: takes the command, the project that it speaks of, and the workplace; returns the result as plain data."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from build_tools.receipts.snapshot import PublishedIndex
     from build_tools.receipts.values import BuiltWheels, Sdk, SourceTree
     from build_tools.receipts.verdict import Promotion, Verdict
+    from build_tools.sources.own import OwnTree
     from build_tools.types import GfxTarget
     from build_tools.workplace import Workplace
 
@@ -41,7 +42,8 @@ class Chain:
     """One project on its way through the stages, for one target interpreter.
 
     ``done`` holds the finished stages; the typed getters below are the arrows between them. ``would_run`` holds what a
-    dry run found that it would do, with the reason. ``locked_before`` is the lock entry that this run replaced.
+    dry run found that it would do, with the reason. ``locked_before`` is the lock entry that this run replaced. ``own_tree`` is a tree of
+    the person's own as it was read when it was locked.
     """
 
     project: Project
@@ -51,6 +53,7 @@ class Chain:
     done: dict[Stage, Done] = field(default_factory=dict)
     would_run: dict[Stage, str] = field(default_factory=dict)
     locked_before: LockedProject | None = None
+    own_tree: OwnTree | None = None
 
     @property
     def folder(self) -> Path:
@@ -63,9 +66,14 @@ class Chain:
         return self.workplace.interpreters[self.python].python_tag
 
     @property
+    def own(self) -> Path | None:
+        """The tree of the person's own that is built instead of one that is checked out, None without one."""
+        return self.workplace.settings.dir.get(self.project.name)
+
+    @property
     def tree(self) -> Path:
         """Where the project's source tree lies."""
-        return self.workplace.work_dir / "src" / self.project.name
+        return self.own or self.workplace.work_dir / "src" / self.project.name
 
     def locked(self) -> LockedProject:
         """The lock stage's value."""

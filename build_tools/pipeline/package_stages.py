@@ -14,7 +14,7 @@ from build_tools.config.channels import load_channels
 from build_tools.environments.make import finished_environment
 from build_tools.errors import HipwrightError
 from build_tools.files import write_bytes
-from build_tools.locking import fitting
+from build_tools.locking.packages import fetchable, fitting
 from build_tools.pipeline.engine import RECEIPT, Making, Work, input_digest, stage_folder, watch
 from build_tools.publish.current import read_current
 from build_tools.publish.promote import promote
@@ -58,7 +58,7 @@ def provision_work(chain: Chain) -> Work:
     def make(making: Making) -> SdkResult:
         sdk = provision(
             chain.project,
-            locked,
+            fetchable(locked, chain.project, place),
             tree=chain.tree,
             interpreter=interpreter,
             pins=pins,
@@ -162,7 +162,9 @@ def check_work(chain: Chain) -> Work:
         Stage.CHECK,
         {
             **_wheel_parts(chain),
-            "demands": digest.of_value([plain(chain.project.wheel), list(built.pins), built.version, built.python_tag]),
+            "demands": digest.of_value(
+                [plain(chain.project.wheel), list(built.pins), built.version, built.python_tag, built.upstream]
+            ),
             "rules": digest.of_value(
                 [digest.of_folder(_CODE / room, (_CODE / room).rglob("*.py")) for room in ("checks", "wheels")]
             ),
@@ -216,7 +218,7 @@ def test_work(chain: Chain) -> Work:
             published=index,
             wheels=wheels,
             pins=built.pins,
-            locked=fitting(chain.locked(), interpreter),
+            locked=fetchable(fitting(chain.locked(), interpreter), chain.project, place),
             interpreter=interpreter,
             requirements=pins,
             network=place.base.network(),
@@ -321,7 +323,7 @@ def _recipe(project: Project, platform: Platform) -> str:
     """Return the digest of what of ``project.toml`` a build's result depends on; limits and demands on the wheel do not change it."""
     build, wheel = project.build, project.wheel
     own = {Platform.LINUX: build.linux, Platform.WINDOWS: build.windows}[platform]
-    rows = [build.config_settings, {**build.environment, **own}, build.variables]
+    rows = [build.config_settings, {**build.environment, **own}, build.variables, build.package_versions]
     return digest.of_value([*map(plain, rows), wheel.distribution, project.version_suffix, list(wheel.pinned_requirements)])
 
 

@@ -58,7 +58,7 @@ def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -
     HipwrightError
         ``bad-option-value``, ``unknown-channel``, ``store-unusable``, ``no-tests``, ``folder-not-writable`` or ``disk-space``.
     """
-    order, settings = tuple(Stage), workplace.settings
+    settings = workplace.settings
     _judge_work_dir(workplace)
     for text, what in ((settings.run_id, "run id"), (settings.artifact_group, "artifact group")):
         if text is not None and len(text) > _LONGEST_NAME:
@@ -66,9 +66,9 @@ def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -
     outputs = RunOutputs(run_id=settings.run_id, platform=workplace.platform)
     outputs.pytorch(settings.artifact_group or "generic")
     load_channels().find_channel(settings.channel)
-    if order.index(last) >= order.index(Stage.PUBLISH):
+    if last.number >= Stage.PUBLISH.number:
         _judge_store(workplace)
-    if order.index(last) >= order.index(Stage.TEST):
+    if last.number >= Stage.TEST.number:
         for project in projects:
             tests = workplace.external_builds / project.name / project.tests.folder
             if not any(tests.rglob("*.py")):

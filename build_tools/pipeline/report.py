@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.config.project import session_name
+from build_tools.locking.packages import fetchable
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS
 from build_tools.options.render import to_arguments
 from build_tools.process import printable
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from build_tools.pipeline.chain import Chain
     from build_tools.workplace import Workplace
 
-__all__ = ["document", "repeat_line", "show_report"]
+__all__ = ["document", "force_line", "repeat_line", "show_report"]
 
 _COMMAND_OF: Final = {
     Stage.CHECKOUT: "checkout",
@@ -55,13 +56,22 @@ def repeat_line(stage: Stage, project: str, workplace: Workplace, *, force: bool
         session, extra = command.name, {"projects": project}
         if force and "from" in command.option_names:
             extra["from"] = stage.value
-    words = to_arguments(workplace.resolved, command, project=project, extra=extra)
+    # What is said of other projects counts when one is locked: their trees may state its pin.
+    words = to_arguments(workplace.resolved, command, project=None if stage is Stage.LOCK else project, extra=extra)
     if force and "force" in command.option_names:
         words += ["--force", stage.value]
     elif force and workplace.settings.lock is None:
         words.append("--relock")
     words += ["--relock"] if relock and "relock" in command.option_names and "--relock" not in words else []
     return printable([*workplace.nox, "-s", session, *(["--", *words] if words else [])])
+
+
+def force_line(stage: Stage, project: str, workplace: Workplace) -> str:
+    """Return the command line that runs one source stage of a project although it is done, and those after it, with the same settings."""
+    command = PROJECT_COMMANDS["checkout"]
+    words = to_arguments(workplace.resolved, command, project=project)
+    session = f"{command.name}_{session_name(ProjectName(project))}"
+    return printable([*workplace.nox, "-s", session, "--", *words, "--force", stage.value])
 
 
 def show_report(chains: list[Chain], workplace: Workplace, *, failed: bool = False) -> None:
@@ -131,7 +141,8 @@ def _install_lines(chain: Chain) -> list[str]:
     """Return the commands that install what was published: owned packages by exact version from their own source, then the rest."""
     python = "python" if sys.platform == "win32" else "python3"
     lines = []
-    owned = chain.locked().packages if Stage.LOCK in chain.done else ()
+    locked = fetchable(chain.locked(), chain.project, chain.workplace) if Stage.LOCK in chain.done else None
+    owned = locked.packages if locked is not None else ()
     if owned:
         # By address and digest, which leaves an installer nothing to choose.
         exact = [f"{file.distribution} @ {file.url}#sha256={file.sha256}" for file in owned]

@@ -32,8 +32,8 @@ def settings_table(workplace: Workplace) -> dict[str, Any]:
         value = getattr(resolved.settings, option.field_name)
         if option.per_project:
             rows += [
-                (option.flag.replace("<project>", name), text, resolved.origin(f"{option.field_name}.{name}"))
-                for name, text in value.items()
+                (option.flag.replace("<project>", name), _text(one), resolved.origin(f"{option.field_name}.{name}"))
+                for name, one in value.items()
             ]
         elif option.negative:
             rows.append((option.flag, "no" if value else "yes", resolved.origin(option.field_name)))

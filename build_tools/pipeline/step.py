@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.engine import Done, decide, perform
 from build_tools.pipeline.report import repeat_line
-from build_tools.types import Stage
 
 if TYPE_CHECKING:
     from build_tools.pipeline.chain import Chain
@@ -31,8 +30,7 @@ def step(chain: Chain, work: Work) -> Done:
         In a dry run, when the stage is not done already.
     """
     place, settings = chain.workplace, chain.workplace.settings
-    order = tuple(Stage)
-    demanded = settings.from_stage is not None and order.index(work.stage) < order.index(settings.from_stage)
+    demanded = settings.from_stage is not None and work.stage.number < settings.from_stage.number
     if demanded or settings.dry_run:
         decision = decide(work, place)
         if decision.earlier is not None:

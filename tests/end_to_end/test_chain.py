@@ -333,4 +333,4 @@ def test_elsewhere_after_a_kill_in_the_middle_of_the_build_the_same_bytes_come_o
             for found in (other.receipt(stage)["result"]["value"]["modules"] for other in (ran, story.first))
         ]
         assert modules[0] == modules[1]
-        assert len(modules[0]) == 2
+        assert len(modules[0]) == 3

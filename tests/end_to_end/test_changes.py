@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.end_to_end
 
 FUNCTIONS = "hipwright_sample/functions.py"
-GREETER = "third_party/greeter/cuda/greeter.h"
-EDITS = {FUNCTIONS: "# an edit of mine\n", GREETER: "// mine too\n"}
+GREETER = "third_party/greeter/README.md"
+EDITS = {FUNCTIONS: "# an edit of mine\n", GREETER: "mine too\n"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,6 +123,23 @@ def test_a_lock_that_the_tree_could_not_follow_is_as_it_was(edited: Edited) -> N
     edited.desk.nox("checkout_sample", "--sample-ref", "nightly", "--relock", "--json").failed("unsaved-work")
     assert lock.read_bytes() == before
     edited.desk.nox("build_sample", "--json").well()
+
+
+def test_discarding_drops_what_a_later_stage_meets_and_nothing_where_none_has_to_move(edited: Edited) -> None:
+    desk = edited.desk.with_work("discards")
+    desk.nox("checkout_sample").well()
+    tree = desk.work / "src" / "sample"
+    text = (tree / FUNCTIONS).read_text(encoding="utf-8")
+    (tree / FUNCTIONS).write_text(f"{text}mine\n", encoding="utf-8")
+    ran = desk.nox("checkout_sample", "--discard-local").well()
+    assert "nothing had to move, so nothing was discarded" in ran.talk
+    assert (tree / FUNCTIONS).read_text(encoding="utf-8") != text
+    ran = desk.nox("checkout_sample", "--until", "base-patches", "--discard-local").well()
+    assert f"discarding edited {FUNCTIONS}" in ran.talk
+    assert "nothing had to move" not in ran.talk
+    assert len(list((tree / ".git" / "hipwright" / "discarded").iterdir())) == 1
+    desk.nox("checkout_sample").well()
+    assert (tree / FUNCTIONS).read_text(encoding="utf-8") == text
 
 
 def test_ending_early_takes_the_tree_to_that_phase_and_later_forward_again(edited: Edited) -> None:

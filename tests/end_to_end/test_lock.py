@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tests.support.commands import add_project, change_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -133,3 +137,88 @@ def test_an_option_against_a_lock_that_was_handed_over_is_refused(desk: Desk) ->
     there.nox("checkout_sample", "--from-receipt", receipt, "--relock", "--json").failed("option-conflict")
     there.nox("checkout_sample", "--from-receipt", receipt, "--lock", receipt, "--json").failed("option-conflict")
     assert not (there.work / "src").exists()
+
+
+def test_what_moved_since_an_earlier_lock_is_told(desk: Desk, tmp_path: Path) -> None:
+    desk = desk.with_work("moved")
+    desk.nox("lock", "--projects", "sample,tiny-project").well()
+    old = tmp_path / "old.json"
+    old.write_bytes((desk.work / "lock.json").read_bytes())
+    before = projects_of(old)["sample"]["sources"]
+
+    ran = desk.nox("lock", "--projects", "sample", "--sample-ref", "nightly", "--relock", "--diff", old, "--json").well()
+    after = ran.document["lock"]["projects"]["sample"]["sources"]
+    rows = {row["what"]: (row["before"], row["after"]) for row in ran.document["moved"]}
+    assert {row["project"] for row in ran.document["moved"]} == {"sample"}
+    assert rows["ref"] == ("release/1.0", "nightly")
+    assert rows["commit"] == (before["commit"], after["commit"])
+
+    again = desk.nox("lock", "--diff", old, "--json").well()
+    assert again.document["moved"] == ran.document["moved"]
+    assert set(again.document["lock"]["projects"]) == {"sample", "tiny-project"}
+    assert "stages" not in again.document
+    assert "What moved" in desk.nox("lock", "--diff", old).well().out
+    given = desk.with_work("moved-nothing")
+    ran = given.nox("lock", "--lock", old, "--diff", old, "--json").well()
+    assert ran.document["moved"] == []
+    assert f"nothing moved since {old}" in ran.talk
+    assert not given.work.exists()
+    error = desk.nox("lock", "--diff", old, "--relock", "--sample-ref", "nightly", "--json").failed("option-conflict")
+    assert "--sample-ref says what to lock" in error["message"]
+    assert "--projects" in error["hint"]
+    desk.nox("lock", "--diff", tmp_path / "none.json", "--json").failed("bad-receipt")
+    given.nox("lock", "--diff", old, "--json").failed("stage-missing")
+
+
+def test_a_lock_has_the_same_bytes_wherever_the_cache_lies(desk: Desk, tmp_path: Path) -> None:
+    one, other = desk.with_work("cache-one"), dataclasses.replace(desk.with_work("cache-two"), cache=tmp_path / "cache")
+    for each in (one, other):
+        each.nox("lock", "--projects", "sample").well()
+    assert (one.work / "lock.json").read_bytes() == (other.work / "lock.json").read_bytes()
+    assert str(one.cache) not in (one.work / "lock.json").read_text(encoding="utf-8")
+
+
+def test_a_source_manifest_takes_the_commits_to_another_work_dir(desk: Desk, tmp_path: Path) -> None:
+    here, file = desk.with_work("manifest-made"), tmp_path / "manifest.json"
+    here.nox("lock", "--projects", "sample,tiny-project", "--sample-ref", "nightly", "--manifest-out", file).well()
+    made = projects_of(here.work / "lock.json")
+    written = json.loads(file.read_text(encoding="utf-8"))
+    assert written["schema_version"] == 1
+    assert written["tiny_project"]["commit"] == made["tiny-project"]["sources"]["commit"]
+    assert (written["sample"]["branch"], written["sample"]["repo"]) == ("nightly", "embedded://sample/sample")
+    assert written["therock"] == {"version": "7.10.0"}
+
+    there = desk.with_work("manifest-taken", HIPWRIGHT_MANIFEST=str(file), CI="true")
+    there.nox("lock", "--projects", "sample,tiny-project").well()
+    for name, entry in projects_of(there.work / "lock.json").items():
+        taken, known = entry["sources"], made[name]["sources"]
+        assert {key: taken[key] for key in taken if key != "reason"} == {key: known[key] for key in known if key != "reason"}
+        assert taken["reason"] == "the source manifest names it"
+    typed = there.nox("checkout_sample", "--sample-ref", "release/1.0", "--json").failed("lock-conflict")
+    assert typed["message"] == "--sample-ref says release/1.0, and sample is locked to nightly"
+    written["sample"]["commit"] = "sometimes"
+    file.write_text(json.dumps(written), encoding="utf-8")
+    error = there.nox("lock", "--projects", "sample", "--json").failed("bad-manifest")
+    assert "sample.commit" in error["where"]
+
+
+def test_a_pin_that_ci_requires_and_no_place_states_is_told_with_a_line_that_goes_on(desk: Desk) -> None:
+    folder = add_project(desk.clone, "pinned")
+    change_file(folder / "project.toml", "[version]", '[[pins]]\nkind = "commit-file"\nfile = "pin.txt"\n\n[version]')
+    desk = desk.with_work("unpinned", CI="true")
+    error = desk.nox("checkout_pinned", "--json").failed("no-pin")
+    assert "pin.txt beside project.toml: there is no such file" in error["message"]
+    assert not (desk.work / "lock.json").exists()
+    command = re.search(r"nox(?:w\.py)? -s lock -- .*--pins allow-defaults.*", error["hint"])
+    assert command is not None
+    desk.paste(f"{sys.executable} -m {command[0].replace('noxw.py', 'nox')}").well()
+    desk.nox("checkout_pinned", "--json").well()
+
+
+def test_a_dry_run_of_locking_says_what_it_would_lock_and_writes_nothing(desk: Desk, tmp_path: Path) -> None:
+    desk = desk.with_work("dry")
+    out = tmp_path / "manifest.json"
+    ran = desk.nox("lock", "--projects", "tiny-project", "--dry-run", "--manifest-out", out, "--json").well()
+    assert ran.document["lock"]["projects"]["tiny-project"]["sources"]["ref"] == "main"
+    assert not desk.work.exists()
+    assert not out.exists()
