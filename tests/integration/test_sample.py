@@ -75,6 +75,11 @@ def upstream_tree(folder: Path, *branches: str) -> Path:
     for branch in branches:
         shutil.copytree(SOURCES / branch, folder, dirs_exist_ok=True)
     shutil.copytree(SOURCES / "greeter", folder / GREETER)
+    shutil.copytree(SOURCES / "words", folder / GREETER / "words")
+    if "nightly" in branches:
+        shutil.move(folder / GREETER / "words", folder / GREETER / "phrases")
+        shutil.copytree(SOURCES / "words-next", folder / GREETER / "phrases", dirs_exist_ok=True)
+        shutil.copytree(SOURCES / "greeter-next", folder / GREETER, dirs_exist_ok=True)
     for module in (folder / GREETER, folder):
         run("git", "init", "--quiet", ".", cwd=module)
         commit(module)

@@ -7,13 +7,26 @@ import importlib
 import json
 import pstats
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from benchmarks import __main__ as front
 from benchmarks import _measure as measure
-from benchmarks import foreign_extension, fresh_clone, nox_list, second_run, stage_overhead, wrapper
+from benchmarks import (
+    checkout,
+    foreign_extension,
+    fresh_clone,
+    hipify_cache,
+    nothing_to_do,
+    nox_list,
+    second_run,
+    stage_overhead,
+    wrapper,
+)
+from build_tools.pipeline.engine import Done
 from build_tools.receipts.check import CheckReport
 from build_tools.receipts.record import to_json
 from build_tools.receipts.stage import CheckResult, CommandRecord, StageReceipt
@@ -21,7 +34,6 @@ from build_tools.types import Sha256, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
 KEYS = {"name", "ours", "baseline", "ratio", "limit", "unit", "limit_on", "met"}
 MORE = {"difference", "detail", "profile", "how"}
@@ -53,6 +65,11 @@ def receipt(stage: Stage = Stage.BUILD, *commands: float, seconds: float, starte
     )
 
 
+def known(ours: float, tool: float) -> hipify_cache.Round:
+    done = Done(receipt=receipt(seconds=ours), path=Path("receipt.json"), state="run", why="", seconds=ours)
+    return hipify_cache.Round(ours=done, tool=timed(tool), reset=timed(ours / 2))
+
+
 def parsed(result: measure.Result) -> dict[str, Any]:
     line = result.line()
     assert "\n" not in line
@@ -77,6 +94,9 @@ MET: dict[str, tuple[Callable[[], measure.Result], tuple[float, float]]] = {
         (30.0, 14.25),
     ),
     "foreign_extension": (lambda: foreign_extension.result(receipt(Stage.BUILD, 60.0, 40.0, seconds=105.0)), (105.0, 100.0)),
+    "checkout": (lambda: checkout.result([pair(6.0, 5.0), pair(5.5, 5.0), pair(9.0, 3.0)]), (6.0, 5.0)),
+    "hipify_cache": (lambda: hipify_cache.result([known(0.25, 10.0), known(0.125, 8.0), known(1.0, 10.0)]), (0.25, 10.0)),
+    "nothing_to_do": (lambda: nothing_to_do.result([pair(1.5, 1.0), pair(2.0, 1.0), pair(9.0, 3.0)]), (2.0, 1.0)),
 }
 
 
@@ -175,6 +195,11 @@ def test_pairs_take_turns_and_the_first_round_does_not_count() -> None:
     assert [(each.ours.seconds, each.baseline.seconds) for each in found] == [(3, 4), (6, 5)]
 
 
+def test_the_longest_programs_of_a_known_result_are_told() -> None:
+    done = replace(known(0.5, 9.0).ours, receipt=receipt(Stage.HIPIFY, 0.125, 0.25, seconds=0.5))
+    assert hipify_cache.longest(done.receipt)[:2] == ["not in a program: 0.125 s of 0.500 s", "git -c: 0.250 s"]
+
+
 def test_a_program_is_timed_and_a_failed_one_is_no_measurement(tmp_path: Path) -> None:
     done = measure.timed([sys.executable, "-c", "print('out')"], cwd=tmp_path)
     assert done.stdout == "out"
@@ -220,6 +245,8 @@ def test_imports_that_both_have_do_not_count() -> None:
 
 
 def test_time_of_other_programs_is_told_apart(tmp_path: Path) -> None:
+    # The first program of a process gets a second one beside it that watches over all.
+    measure.timed([sys.executable, "-c", ""], cwd=tmp_path)
     profiler = cProfile.Profile()
     profiler.runcall(measure.timed, [sys.executable, "-c", ""], cwd=tmp_path)
     found = measure.spent(pstats.Stats(profiler))

@@ -8,7 +8,7 @@ GREETER_API int greeter_greet(const char* name, char* text, int size) {
     int count = 0;
     const cudaError_t error = cudaGetDeviceCount(&count);
     if (error == cudaSuccess) {
-        std::snprintf(text, size, "hello %s, from %d device%s", name, count, count == 1 ? "" : "s");
+        std::snprintf(text, size, WORDS_HELLO " %s, from %d device%s", name, count, count == 1 ? "" : "s");
     }
     return static_cast<int>(error);
 }

@@ -1,0 +1,22 @@
+"""Says which hipwright-sample is installed beside it."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+from hipwright_sample_companion.version import __version__, git_version
+
+__all__ = ["__version__", "git_version", "sample_is_nightly", "sample_version"]
+
+
+def sample_version() -> str | None:
+    """Return the version of the hipwright-sample that is installed, None without one."""
+    try:
+        return metadata.version("hipwright-sample")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def sample_is_nightly() -> bool:
+    """Return whether a nightly version of hipwright-sample is installed."""
+    return "a" in (sample_version() or "").partition("+")[0]

@@ -1,0 +1,4 @@
+#pragma once
+
+#define WORDS_HELLO "hello"
+#define WORDS_GOODBYE "goodbye"

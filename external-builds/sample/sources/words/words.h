@@ -1,0 +1,3 @@
+#pragma once
+
+#define WORDS_HELLO "hello"

@@ -1,0 +1,36 @@
+"""An installed triton compiles for AMD's GPUs, which needs none."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import pytest
+import triton
+import triton.language as tl
+from triton.backends import backends
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+
+@triton.jit
+def add(x, y, out, count, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN201, N803 - triton's own language
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = offsets < count
+    tl.store(out + offsets, tl.load(x + offsets, mask=inside) + tl.load(y + offsets, mask=inside), mask=inside)
+
+
+def test_the_module_says_what_the_metadata_say() -> None:
+    assert importlib.metadata.version("triton").partition("+")[0] == triton.__version__
+
+
+def test_it_has_the_backend_for_rocm() -> None:
+    assert "amd" in backends
+
+
+@pytest.mark.parametrize(("target", "wave_size"), [("gfx942", 64), ("gfx1100", 32)])
+def test_it_compiles_a_kernel_for_a_gpu_that_is_not_there(target: str, wave_size: int) -> None:
+    signature = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "count": "i32", "BLOCK": "constexpr"}
+    source = ASTSource(fn=add, signature=signature, constexprs={"BLOCK": 256})
+    made = triton.compile(source, target=GPUTarget("hip", target, wave_size))
+    assert target in made.asm["amdgcn"]
+    assert made.asm["hsaco"].startswith(b"\x7fELF")
