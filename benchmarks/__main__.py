@@ -16,8 +16,18 @@ from build_tools.process import Runner
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-GOALS: Final = ("nox_list", "wrapper", "fresh_clone", "second_run", "stage_overhead", "foreign_extension")
-"""Those that need nothing, in the order in which they run."""
+GOALS: Final = (
+    "nox_list",
+    "wrapper",
+    "fresh_clone",
+    "second_run",
+    "stage_overhead",
+    "foreign_extension",
+    "checkout",
+    "hipify_cache",
+    "nothing_to_do",
+)
+"""Those that need no input of the caller's, in the order in which they run."""
 
 
 def known() -> tuple[str, ...]:

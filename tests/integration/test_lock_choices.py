@@ -729,8 +729,8 @@ class TestSubmoduleAddresses:
         error = refused(town, "torch", work="second", ref={"torch": "main"}, submodule_url=below)
         assert error.code.name == "bad-option-value"
         assert "no submodule 'more/deep'" in error.message
-        error = refused(town, "torch", work="third", ref={"torch": "main"}, submodule_url={"torch": ("mor=/x",)})
-        assert "no submodule 'mor'" in error.message
+        error = refused(town, "torch", work="third", ref={"torch": "main"}, submodule_url={"torch": ("moreover=/x",)})
+        assert "no submodule 'moreover'" in error.message
 
     def test_a_secret_in_an_address_is_in_no_lock(self, town: Town) -> None:
         desk = town.desk(submodule_url={"torch": ("third_party/lib=https://me:secret-word@host.example/x",)})
