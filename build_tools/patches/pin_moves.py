@@ -144,14 +144,14 @@ class _Search:
         level = [_Found(path=ROOT, url=self.sources.origin, commit=self.sources.commit)]
         pins: list[SubmodulePin] = []
         while level:
-            for_each(self._fetch, level)
+            for_each(self._fetch, level, place=lambda found: found.url)
             level = [child for parent in level for child in self._children(parent)]
             pins += [SubmodulePin(path=child.path, url=child.url, commit=child.commit) for child in level]
         return tuple(sorted(pins, key=lambda pin: pin.path))
 
     def _repository(self, found: _Found) -> Repository:
         mirror = mirror_of(found.url, cache=self.cache, git=self.git, say=self.say)
-        ref = f"refs/heads/{self.sources.ref}" if found.path == ROOT else None
+        ref = self.sources.full_ref if found.path == ROOT else None
         return mirror.fetch(found.commit, ref=ref) if self.whole else mirror.facts(found.commit, ref)
 
     def _fetch(self, found: _Found) -> None:

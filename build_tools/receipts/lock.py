@@ -43,6 +43,12 @@ class LockedSources(Record, frozen=True, kw_only=True):
     submodules: tuple[SubmodulePin, ...] = ()
     sdist_sha256: Sha256 | None = None
 
+    @property
+    def full_ref(self) -> str | None:
+        """The full name of the branch or tag at the origin, None for a commit's id."""
+        kind = {"branch": "heads", "tag": "tags"}.get(self.ref_is or "")
+        return None if kind is None else f"refs/{kind}/{self.ref}"
+
 
 class LockedPatches(Record, frozen=True, kw_only=True):
     """The patch line that the ref found and the digest of its series; ``line`` is None for a declared state of no patches.

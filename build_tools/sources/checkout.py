@@ -116,8 +116,7 @@ def bringer_of(
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Bringer:
     """Return what brings the commits of a tree's modules, from the mirrors of their origins."""
-    kind = {"branch": "heads", "tag": "tags"}.get(locked.ref_is or "")
-    refs = {} if kind is None else {(locked.origin, locked.commit): f"refs/{kind}/{locked.ref}"}
+    refs = {} if locked.full_ref is None else {(locked.origin, locked.commit): locked.full_ref}
     return Bringer(tree=tree, cache=cache, git=git, refs=refs, history=history, say=say, progress=progress)
 
 

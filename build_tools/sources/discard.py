@@ -28,8 +28,9 @@ def keep(
     """Keep a module's commits, edits and untracked files in a bundle, and name them; its files stay as they are.
 
     Returns the bundle (``git fetch --no-recurse-submodules BUNDLE refs/hipwright-discarded/changes`` brings its one commit back), or None
-    when nothing was ever committed in the module, or a link in its place is all there is. Of ignored files, those in ``hidden`` are part of it. So is what stages made below the
-    changes, because no ref holds that once the module has moved; the upstream commit below is not, and a ref holds that from then on.
+    when nothing was ever committed in the module, or a link in its place is all there is. Of ignored files, those in ``hidden`` are part
+    of it. So is what stages made below the changes, because no ref holds that once the module has moved; the upstream commit below is
+    not, and a ref holds that from then on.
     """
     for line in lines:
         say(f"discarding {line}")
@@ -48,9 +49,8 @@ def keep(
     content = _content(tree, module, hidden) if there else repository.tree_of(head)
     commit = repository.commit(content, parent=head, message=_MESSAGE, date=repository.date_of(head))
     bundle = _fresh_name(tree, module)
-    repository.set_refs({_KEPT: commit})
     below = [] if markers is None else [markers.upstream]
-    repository.set_refs({f"{_BELOW}{known}": known for known in below})
+    repository.set_refs({_KEPT: commit, **{f"{_BELOW}{known}": known for known in below}})
     repository.capture("bundle", "create", "--quiet", bundle, _KEPT, *(f"^{known}" for known in below))
     repository.capture("update-ref", "-d", _KEPT)
     say(f"kept in {bundle}")
