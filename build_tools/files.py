@@ -24,6 +24,7 @@ __all__ = [
     "finished_folder",
     "free_space",
     "hold",
+    "is_device",
     "make_folder",
     "remove_tree",
     "temporary_folder",
@@ -33,11 +34,23 @@ __all__ = [
 ]
 
 _PARTIAL: Final = ".partial-"
+_DEVICES: Final = frozenset(
+    {"CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10))}
+)
 
 
 def utc_now() -> str:
     """Return the time now in UTC as ISO 8601 with a final ``Z``, whole seconds."""
     return datetime.now(tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def is_device(name: str) -> bool:
+    """Return whether Windows takes a file or folder of this name for a device, whatever its suffix.
+
+    >>> is_device("nul"), is_device("aux.x"), is_device("console")
+    (True, True, False)
+    """
+    return name.partition(".")[0].upper() in _DEVICES
 
 
 def make_folder(path: Path) -> Path:

@@ -1,16 +1,34 @@
-"""What a log says that a person has to see first."""
+"""What people are told of a program that failed: how it ended, and what its log says first."""
 
 from __future__ import annotations
 
+import contextlib
+import signal
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["first_error"]
+__all__ = ["first_error", "how_it_ended"]
 
 _ERROR_WORDS: Final = ("error", "fatal", "failed", "traceback", "exception", "undefined reference", "no such file", "cannot find")
 _NOT_ERRORS: Final = ("-werror", "0 errors", "no error", "error_", "errors.py", "stderr", "on_error", "ignore error", "tip pass")
+
+
+def how_it_ended(label: str, returncode: int) -> tuple[str, str | None]:
+    """Return what people are told of a program that failed, and a hint where a signal ended it.
+
+    >>> how_it_ended("git", 128), how_it_ended("git", -15)[0]
+    (('git ended with status 128', None), 'git was ended by the signal SIGTERM')
+    """
+    name = ""
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(-returncode).name
+    if not name:
+        return f"{label} ended with status {returncode}", None
+    killed = "if nobody ended it, this machine ran out of memory (its log, dmesg, says so): use fewer jobs, or more memory"
+    hint = killed if name == "SIGKILL" else "run the command again; if it ends so again, the log says what it did last"
+    return f"{label} was ended by the signal {name}", hint
 
 
 def first_error(log: Path, start: int = 0, lines: int = 6) -> str | None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError
-from build_tools.logs import first_error
+from build_tools.logs import first_error, how_it_ended
 from build_tools.urls import mask_userinfo
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class Runner:
         check: bool = True,
         code: str = "command-failed",
         what: str | None = None,
+        alone: bool = False,
     ) -> Completed:
         """Run a program with stdout and stderr appended to ``log``, each line also given to ``on_line``.
 
@@ -111,20 +112,18 @@ class Runner:
         ----------
         argv
             Program and arguments; never a shell string.
-        cwd
-            The folder that it runs in.
-        log
-            The log file; made when missing.
+        cwd, log
+            The folder that it runs in, and the log file, which is made when missing.
         env
             Names added to the base environment.
         timeout
             Seconds after which the whole process group is ended.
         check
             Whether a non-zero exit is an error.
-        code
-            The error code of such a failure.
-        what
-            What it was about, for the message; the program's name when not given.
+        code, what
+            The error code of such a failure, and what it was about, for the message; the program's name when not given.
+        alone
+            Whether what it left running is ended with it, so that nothing writes any more when this returns.
 
         Raises
         ------
@@ -148,7 +147,7 @@ class Runner:
             except subprocess.TimeoutExpired:
                 timed_out = True
             finally:
-                _end(process)
+                _end(process, alone=alone)
             reader.join(_GRACE_SECONDS)
         done = self._finish(command, cwd=cwd, returncode=process.returncode, started=started)
         label = what or Path(command[0]).name
@@ -156,8 +155,8 @@ class Runner:
             message = f"{label} was stopped after {timeout:g} s, its time limit"
             raise HipwrightError("command-timeout", self.mask(message), log=log, excerpt=first_error(log, start))
         if check and done.returncode != 0:
-            message = f"{label} ended with status {done.returncode}"
-            raise HipwrightError(code, self.mask(message), log=log, excerpt=first_error(log, start))
+            message, hint = how_it_ended(label, done.returncode)
+            raise HipwrightError(code, self.mask(message), hint=hint, log=log, excerpt=first_error(log, start))
         return done
 
     def capture(
@@ -203,9 +202,9 @@ class Runner:
         done = self._finish(command, cwd=cwd, returncode=process.returncode, started=started, out=out, err=err)
         if check and done.returncode != 0:
             tail = self.mask(err.decode("utf-8", "replace").strip() or out.decode("utf-8", "replace").strip())
-            message = f"{label} ended with status {done.returncode}"
+            message, hint = how_it_ended(label, done.returncode)
             excerpt = "\n".join(tail.splitlines()[-12:]) or None
-            raise HipwrightError(code, self.mask(message), excerpt=excerpt)
+            raise HipwrightError(code, self.mask(message), hint=hint, excerpt=excerpt)
         return done
 
     def find(self, program: str) -> Path | None:
@@ -291,10 +290,10 @@ def printable(argv: Sequence[str | Path]) -> str:
     return shlex.join(os.fspath(part) for part in argv)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End a program with all that it started, unless it has ended."""
+def _end(process: subprocess.Popen[bytes], *, alone: bool = False) -> None:
+    """End a program with all that it started, unless it has ended; with ``alone`` also what it has left behind."""
     try:
-        if process.returncode is None:
+        if process.returncode is None or alone:
             _end_group(process)
     finally:
         _WATCH.tell("-", process.pid)
@@ -391,3 +390,9 @@ else:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            # Where nobody takes leave of the others, they are counted on; they do nothing any more.
+            until = time.monotonic() + 1
+            with contextlib.suppress(OSError):
+                while time.monotonic() < until:
+                    os.killpg(process.pid, 0)
+                    time.sleep(0.01)

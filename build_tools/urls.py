@@ -10,7 +10,7 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["foreign_scheme", "is_url", "mask_userinfo", "redact", "secrets_in", "userinfo_of"]
+__all__ = ["foreign_scheme", "holds_secret", "is_unclear", "is_url", "mask_userinfo", "redact", "secrets_in", "userinfo_of"]
 
 _SCHEMES: Final = frozenset({"http", "https", "file"})
 _SCHEME: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):", re.IGNORECASE)
@@ -21,6 +21,11 @@ _BARE: Final = re.compile(r"^(?P<userinfo>[^/?#@:\s\\]+:[^/?#@\s\\]*)@(?=[\w.-]+
 """A proxy may be named without a scheme, as ``user:password@host:port``."""
 
 _IN_TEXT: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<userinfo>[^/?#\s\"'<>`]*)@", re.IGNORECASE)
+_AUTHORITY: Final = re.compile(r"[a-z][a-z0-9+.-]*://(?P<authority>[^/?#\\]*)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+_PORT: Final = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
+_ENDS_ONE: Final = re.compile(r"[\s\"'<>`]")
+"""What ends an address in a text, so that nobody finds the rest of one that holds it."""
+
 _LEAST_PASSWORD: Final = 6
 _LEAST_TOKEN: Final = 16
 """A user's name without a password may be a token, and those are long; a short one is a name that paths hold too."""
@@ -60,11 +65,14 @@ def userinfo_of(url: str) -> str | None:
 def redact(url: str) -> str:
     """Return an address without what is secret in it, for people and records; another text stays as it is.
 
-    The user of an ``ssh://`` address says which account is meant and is no secret, so that only a password goes.
+    The user of an ``ssh://`` address says which account is meant and is no secret, so that only a password goes. Of an address whose password
+    cannot be told from the rest, no more is left than stands behind all that may be one.
 
     >>> redact("https://me:secret@host.example/simple/")
     'https://host.example/simple/'
     """
+    if is_unclear(url):
+        return f"{url.partition('://')[0]}://{url.rpartition('@')[2]}"
     found = _USERINFO.match(url)
     if found is None:
         return _BARE.sub("", url)
@@ -77,6 +85,28 @@ def mask_userinfo(text: str) -> str:
     if "://" not in text or "@" not in text:
         return text
     return _IN_TEXT.sub(lambda found: f"{found['scheme']}://{_masked(found)}@", text)
+
+
+def is_unclear(text: str) -> bool:
+    """Return whether a text is an address whose user or password cannot be told from the rest, so that nothing could hide it.
+
+    That is a password with a slash, a question mark, a space or the like, which addresses have as ``%2F``, ``%3F`` and ``%20``.
+
+    >>> is_unclear("https://me:pass/word@host.example/x.git"), is_unclear("https://host.example:80/x@1.0")
+    (True, False)
+    """
+    found = _AUTHORITY.search(text)
+    if found is None:
+        return False
+    userinfo, at, _host = found["authority"].rpartition("@")
+    if at:
+        return _ENDS_ONE.search(userinfo) is not None
+    return "@" in found["rest"] and _PORT.fullmatch(found["authority"]) is None
+
+
+def holds_secret(text: str) -> bool:
+    """Return whether an address, or a text with some, holds what nothing is to record."""
+    return mask_userinfo(text) != text or redact(text) != text or is_unclear(text)
 
 
 def secrets_in(text: str) -> frozenset[str]:

@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from build_tools.checks.expectation import Expectation
+    from build_tools.types import Severity
     from build_tools.wheels.contents import WheelContents
 
-__all__ = ["Part", "Problem", "Rule", "SetRule", "Severity", "Subject", "make_subject"]
-
-Severity = Literal["error", "warning", "note"]
+__all__ = ["Part", "Problem", "Rule", "SetRule", "Subject", "make_subject"]
 
 Part = Literal["name", "RECORD", "METADATA", "WHEEL"]
 """The parts of a wheel that are parsed before the rules see it."""

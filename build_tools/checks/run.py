@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import humanize
 
 from build_tools.checks.registry import SET_RULES, WHEEL_RULES
-from build_tools.checks.rule import Problem, Rule, SetRule, Severity, Subject, make_subject
+from build_tools.checks.rule import Problem, Rule, SetRule, Subject, make_subject
 from build_tools.errors import HipwrightError
 from build_tools.receipts.check import CheckReport, Finding, JudgedWheel
 from build_tools.shown import shown
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from build_tools.checks.expectation import Expectation
+    from build_tools.types import Severity
 
 __all__ = ["check_wheels", "find_wheels", "raise_for"]
 

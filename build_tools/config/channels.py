@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 import msgspec
 
+from build_tools.config.fields import NonEmpty, Table
 from build_tools.config.load import load_toml
-from build_tools.config.project import NonEmpty, Table
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import GfxTarget  # noqa: TC001 - msgspec reads it
 

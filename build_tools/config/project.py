@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
+from build_tools.config.fields import Minutes, NonEmpty, Sha256Text, Table
 from build_tools.config.load import line_of, parse_toml, read_toml
+from build_tools.config.pins import CommitFilePin, Pin, RefKind, RelatedCommitsPin, VersionFilePin
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import ProjectName
+from build_tools.urls import holds_secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,15 +55,6 @@ _BRANCH_FIELD: Final = re.compile(r"\{(?:major|minor|micro|version)\}")
 _UNSAFE: Final = re.compile(r'[\x00-\x1f\x7f<>:"|?*\\]')
 
 
-class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
-    """One table of a data file: keys in kebab case, none unknown."""
-
-
-Sha256Text = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
-NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
-Minutes = Annotated[int, msgspec.Meta(gt=0, le=7 * 24 * 60)]
-
-
 class GitOrigin(Table, frozen=True, kw_only=True, tag="git", tag_field="kind"):
     """Sources in a git repository."""
 
@@ -99,59 +93,6 @@ class Refs(Table, frozen=True, kw_only=True):
     release: NonEmpty | None = None
     release_tag: NonEmpty | None = None
     nightly: tuple[NonEmpty, ...] = ()
-
-
-PlatformName = Literal["linux", "windows"]
-RefKind = Literal["release", "nightly"]
-
-
-class _Pin(Table, frozen=True, kw_only=True):
-    """A place that may state a project's commit.
-
-    ``platforms`` are those that it speaks for. ``when`` limits it to refs of that kind of the project that states it.
-    """
-
-    platforms: Annotated[tuple[PlatformName, ...], msgspec.Meta(min_length=1)] = ("linux", "windows")
-    when: RefKind | None = None
-
-
-class RelatedCommitsPin(_Pin, frozen=True, kw_only=True, tag="related-commits", tag_field="kind"):
-    """A row of another project's pin file: ``<os>|<source>|<project>|<branch>|<commit>|<origin>``.
-
-    ``project`` is the project whose tree holds ``file``; ``row`` is the name in the third field, ``linux`` and ``windows``
-    what the first one is for that platform. ``held_by`` is the repository of that project whose branches have the file, where its
-    own origin's have not.
-    """
-
-    project: NonEmpty
-    file: NonEmpty = "related_commits"
-    row: NonEmpty
-    held_by: NonEmpty | None = None
-    linux: NonEmpty = "ubuntu"
-    windows: NonEmpty = "ubuntu"
-
-
-class CommitFilePin(_Pin, frozen=True, kw_only=True, tag="commit-file", tag_field="kind"):
-    """A file that holds one commit: of another project's tree, or without ``project`` beside this ``project.toml``.
-
-    ``origin`` is the repository that has the commit, where it is another one than the project's own; ``branch`` the one that holds it.
-    """
-
-    project: NonEmpty | None = None
-    file: NonEmpty
-    origin: NonEmpty | None = None
-    branch: NonEmpty | None = None
-
-
-class VersionFilePin(_Pin, frozen=True, kw_only=True, tag="version-file", tag_field="kind"):
-    """A file of another project's tree that holds a version; ``branch`` says which branch that is (``release/{major}.{minor}.x``)."""
-
-    project: NonEmpty
-    file: NonEmpty
-    branch: NonEmpty
-
-
-Pin = RelatedCommitsPin | CommitFilePin | VersionFilePin
 
 
 class Line(Table, frozen=True, kw_only=True):
@@ -206,15 +147,15 @@ class Build(Table, frozen=True, kw_only=True):
 
     requires: tuple[str, ...] = ()
     owned_requires: tuple[str, ...] = ()
-    config_settings: dict[str, str | tuple[str, ...]] = {}
-    environment: dict[str, str] = {}
-    linux: dict[str, str] = {}
-    windows: dict[str, str] = {}
+    config_settings: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
+    environment: dict[str, str] = msgspec.field(default_factory=dict)
+    linux: dict[str, str] = msgspec.field(default_factory=dict)
+    windows: dict[str, str] = msgspec.field(default_factory=dict)
     variables: dict[
         Literal["version", "version-suffix", "build-number", "targets", "rocm-home", "install-requirements", "source-commit"],
         str,
-    ] = {}
-    package_versions: dict[str, str] = {}
+    ] = msgspec.field(default_factory=dict)
+    package_versions: dict[str, str] = msgspec.field(default_factory=dict)
     time_limit_minutes: Minutes = 24 * 60
 
 
@@ -344,6 +285,7 @@ def _check(project: Project, text: str, path: Path) -> None:
     ]
     wrong += [(steps, f"{value!r} is no name of a distribution") for steps, value in names if not _DISTRIBUTION.fullmatch(value)]
     wrong += [*_wrong_refs(project.refs), *_wrong_pins(project), *_wrong_version(project.version), *_wrong_commit(project.wheel)]
+    wrong += _wrong_addresses(project)
     if project.sdk == "none" and project.wheel.version_suffix == "rocm":
         wrong.append((["wheel", "version-suffix"], 'the version is to name the ROCm packages, and sdk = "none" has none'))
     for steps, message in wrong:
@@ -374,6 +316,18 @@ def _wrong_pins(project: Project) -> Iterator[_Wrong]:
             yield [*steps, "when"], "a file beside project.toml speaks for every ref: only another project's tree is at one"
         if isinstance(pin, VersionFilePin) and _BRACE.search(_BRANCH_FIELD.sub("", pin.branch)):
             yield [*steps, "branch"], f"{pin.branch!r} has other fields than {{major}}, {{minor}}, {{micro}} and {VERSION_PLACE}"
+
+
+def _wrong_addresses(project: Project) -> Iterator[_Wrong]:
+    """Yield the addresses with a user or password in them: everybody reads this file, and locks name what it says."""
+    told = "an address has a user or password in it: leave it out here, and have git ask its credential helper, or name the "
+    told += f"address on this machine alone: --{project.name}-origin or {project.name}-origin in hipwright.toml"
+    if isinstance(project.origin, GitOrigin) and holds_secret(project.origin.url):
+        yield ["origin", "url"], told
+    for number, pin in enumerate(project.pins):
+        for key in ("origin", "held_by"):
+            if holds_secret(getattr(pin, key, None) or ""):
+                yield ["pins", number, key.replace("_", "-")], told
 
 
 def _wrong_version(version: Version) -> Iterator[_Wrong]:

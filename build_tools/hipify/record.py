@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from build_tools import files
+from build_tools.errors import HipwrightError
 from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record, read_record, to_json
 from build_tools.sources.modules import own_folder
@@ -62,15 +63,15 @@ class TreeRecord(Record, frozen=True, kw_only=True):
 
 
 def read_tree_record(tree: Path) -> TreeRecord | None:
-    """Return what a tree knows of its hipify run, or None when it stands on none.
+    """Return what a tree knows of its hipify run, or None when it stands on none, or what it keeps cannot be read.
 
-    Raises
-    ------
-    HipwrightError
-        ``bad-source-tree`` when what the tree keeps cannot be read.
+    Nothing is lost by that but the knowledge of what the tool read: it is asked for where a tree has changes, and running hipify again
+    brings it back.
     """
-    path = own_folder(tree) / _RECORD
-    return read_record(path, TreeRecord, code="bad-source-tree") if path.exists() else None
+    try:
+        return read_record(own_folder(tree) / _RECORD, TreeRecord)
+    except HipwrightError:
+        return None
 
 
 def write_tree_record(

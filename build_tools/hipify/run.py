@@ -132,6 +132,8 @@ def hipify(
     HipwrightError
         As :func:`run_cached`, or ``unsaved-work``.
     """
+    if hipifier is not None:
+        _sweep(hipifier.scratch, hipifier.name)
     modules = marked_modules(tree, git=git, say=say)
     made = None if hipifier is None else run_cached(hipifier, tree, modules, again=again)
     commits = {module.path: markers.base for module, markers in modules.items()} if made is None else made.commits
@@ -251,13 +253,18 @@ def _no_script(tool: Hipify, message: str) -> HipwrightError:
     return HipwrightError("bad-source-tree", message, where=Where(file=tool.script, module=tool.module), hint=hint)
 
 
-@contextlib.contextmanager
-def _fresh(parent: Path, name: str) -> Iterator[Path]:
-    """Give a fresh folder, and remove it afterwards, together with what killed runs under the same name left."""
+def _sweep(parent: Path, name: str) -> None:
+    """Remove the copies that killed runs under the same name left."""
     for left_over in parent.glob(f"{glob.escape(name)}.partial-*"):
         # A tool that outlived its run may still write there.
         with contextlib.suppress(OSError):
             files.remove_tree(left_over)
+
+
+@contextlib.contextmanager
+def _fresh(parent: Path, name: str) -> Iterator[Path]:
+    """Give a fresh folder, and remove it afterwards, together with what killed runs under the same name left."""
+    _sweep(parent, name)
     with files.temporary_folder(parent, name) as folder:
         yield folder
 
@@ -282,6 +289,7 @@ def _run(hipifier: Hipifier, key: Sha256, tree: Path, modules: Mapping[Module, M
             timeout=tool.time_limit_minutes * _SECONDS,
             code="hipify-failed",
             what=tool.script,
+            alone=True,
         )
         noted = read_notes(notes)
         layout.refuse_changed(log=log)

@@ -114,7 +114,8 @@ def _stale(store: Repository, module: str, record: TreeRecord, expected: str, co
         # A person's file that hipify has changed where it stands is its output, until it is as before both.
         if (_blob(now, path) != _blob(then, path)) if path in outputs else (_blob(now, path) == was):
             continue
-        word = "deleted" if path not in now else "added" if was is None else "edited"
+        instead = "taken back" if _blob(now, path) == _blob(then, path) else "edited"
+        word = "deleted" if path not in now else "added" if was is None else instead
         lines.append(f"{word} {place}{shown(path)}")
     return lines
 

@@ -16,12 +16,15 @@ from build_tools.pipeline.preflight import look_ahead, prove_build, wanted_targe
 from build_tools.pipeline.report import document, show_report
 from build_tools.pipeline.source_stages import SOURCE_STAGES, refuse_stale_sources, run_sources
 from build_tools.pipeline.step import WouldRun, step
+from build_tools.sources.git import Git
+from build_tools.sources.move import is_moving
 from build_tools.types import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from build_tools.config.project import Project
+    from build_tools.types import CommitId
     from build_tools.workplace import Workplace
 
 __all__ = ["run_pipeline"]
@@ -114,23 +117,34 @@ def _advance(chain: Chain, last: Stage) -> None:
         if sources and chain.own_tree is not None:
             take_own_sources(chain, chain.own_tree, sources)
         elif sources:
-            origin = chain.workplace.origin(chain.project, chain.locked().requested.origin)
-            run_sources(chain, sources, origin.git)
+            _bring_sources(chain, sources)
         if Stage.BUILD in ahead:
             refuse_conflict_markers(chain.tree, chain.project)
             refuse_stale_sources(chain)
         for stage in ahead:
             if stage not in SOURCE_STAGES:
                 step(chain, PACKAGE_STAGES[stage](chain))
-    except HipwrightError as error:
-        checked_out = chain.done.get(Stage.CHECKOUT)
-        moved = checked_out is not None and checked_out.state == "run"
-        if error.code.name == "unsaved-work" and chain.locked_before is not None and not moved:
-            # The tree stays where it is, and a lock that says otherwise would stand in the way of building it.
-            restore(chain.locked_before, chain.workplace)
-            chain.workplace.console.say(f"the lock of {chain.project.name} is as it was before")
-        raise
     except WouldRun:
         found = next(reversed(chain.would_run))
         for stage in ahead[ahead.index(found) + 1 :]:
             chain.would_run[stage] = f"comes after {found}"
+
+
+def _bring_sources(chain: Chain, stages: Sequence[Stage]) -> None:
+    """Run a chain's source stages; the lock entry that this run replaced is put back when they fail before the tree has moved."""
+    place = chain.workplace
+    stood = _stand(chain)
+    try:
+        origin = place.origin(chain.project, chain.locked().requested.origin)
+        run_sources(chain, stages, origin.git)
+    except HipwrightError:
+        if chain.locked_before is not None and not is_moving(chain.tree) and _stand(chain) == stood:
+            # The tree stays where it is, and a lock that says otherwise would stand in the way of building it.
+            restore(chain.locked_before, place)
+            place.console.say(f"the lock of {chain.project.name} is as it was before")
+        raise
+
+
+def _stand(chain: Chain) -> CommitId | None:
+    """Return the commit that a chain's tree stands on: each stage that moves a tree moves its root."""
+    return Git(runner=chain.workplace.runner).at(chain.tree).head() if (chain.tree / ".git").is_dir() else None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
+from build_tools.types import Severity
 
 __all__ = ["CheckReport", "Finding", "JudgedWheel"]
 
@@ -14,7 +13,7 @@ class Finding(Record, frozen=True, kw_only=True):
     """One thing that a rule says about a wheel; an ``error`` makes the check fail."""
 
     rule: str
-    severity: Literal["error", "warning", "note"]
+    severity: Severity
     wheel: str
     message: str
     member: str | None = None

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
 from build_tools.receipts.ids import CommitId, Sha256, TreeId
 from build_tools.receipts.record import Record
+from build_tools.urls import holds_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Lock", "LockedFile", "LockedPatches", "LockedProject", "LockedRocm", "LockedSources", "Requested", "SubmodulePin"]
 
@@ -19,12 +23,23 @@ Address = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f-][^\x00-\x1f\x7
 """Where something is fetched from: one line without control characters, and nothing that begins an option."""
 
 
+def _refuse_secrets(addresses: Iterable[str | None]) -> None:
+    """Refuse addresses with a user or password: what a lock names goes into receipts, indexes and logs."""
+    if any(address is not None and holds_secret(address) for address in addresses):
+        message = "an address has a user or password in it; take it out, and give it to git or pip on this machine"
+        raise ValueError(message)
+
+
 class SubmodulePin(Record, frozen=True, kw_only=True):
     """One submodule as its parent records it; ``path`` is relative to the root of the tree, nested ones included."""
 
     path: str
     url: Address
     commit: CommitId
+
+    def __post_init__(self) -> None:
+        """Refuse secrets."""
+        _refuse_secrets([self.url])
 
 
 class LockedSources(Record, frozen=True, kw_only=True):
@@ -42,6 +57,10 @@ class LockedSources(Record, frozen=True, kw_only=True):
     base_version: str
     submodules: tuple[SubmodulePin, ...] = ()
     sdist_sha256: Sha256 | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse secrets."""
+        _refuse_secrets([self.origin])
 
     @property
     def full_ref(self) -> str | None:
@@ -71,6 +90,10 @@ class LockedFile(Record, frozen=True, kw_only=True):
     url: Address
     sha256: Sha256
 
+    def __post_init__(self) -> None:
+        """Refuse secrets."""
+        _refuse_secrets([self.url])
+
 
 class LockedRocm(Record, frozen=True, kw_only=True):
     """The ROCm packages: the source as it was named, the version, and every owned file."""
@@ -78,6 +101,10 @@ class LockedRocm(Record, frozen=True, kw_only=True):
     source: str
     version: str
     files: tuple[LockedFile, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse secrets."""
+        _refuse_secrets([self.source])
 
 
 class Requested(Record, frozen=True, kw_only=True):
@@ -90,12 +117,18 @@ class Requested(Record, frozen=True, kw_only=True):
     commit: CommitId | None = None
     origin: str | None = None
     submodule_url: tuple[str, ...] = ()
+    line: str | None = None
     rocm_find_links: tuple[str, ...] = ()
     rocm_index_url: str | None = None
     rocm_version: str | None = None
     release_type: str | None = None
     find_links: tuple[str, ...] = ()
     index_url: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse secrets."""
+        _refuse_secrets([self.origin, self.rocm_index_url, self.index_url])
+        _refuse_secrets([*self.submodule_url, *self.rocm_find_links, *self.find_links])
 
 
 class LockedProject(Record, frozen=True, kw_only=True):

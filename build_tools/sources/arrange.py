@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 from build_tools.errors import HipwrightError, Where
 from build_tools.shown import shown
-from build_tools.sources.discard import drop, keep
+from build_tools.sources.discard import discard
 from build_tools.sources.guard import (
+    file_line,
     ignored_in_the_way,
     is_replaced,
     link_line,
     local_work,
     own_repositories,
+    refuse_locked,
     refuse_unsaved,
     tracked_changes,
 )
-from build_tools.sources.modules import ROOT, Module, again, link_over, markers_of
+from build_tools.sources.kept import ways_to_keep
+from build_tools.sources.modules import ROOT, Module, again, link_over, markers_of, own_link
 from build_tools.sources.move import ModuleMove, Move, carry_out
 from build_tools.sources.told import prefix_of
 
@@ -63,7 +66,7 @@ class Arrangement:
         """Return the commit whose files a module has in its place; None where its repository is, or was, not in that place."""
         module = target.module
         there = any((one.path, one.git_dir) == (module.path, module.git_dir) for one in self.have)
-        there = there and link_over(module) is None and (module.folder / ".git").exists()
+        there = there and link_over(module) is None and own_link(module) is None and (module.folder / ".git").exists()
         return module.store.head() if there else None
 
     def staying(self) -> set[str]:
@@ -108,6 +111,8 @@ def arrange(plan: Arrangement, *, git: Git, say: Callable[[str], None], discard_
         when the tree is not what was wanted afterwards.
     """
     targets = plan.targets()
+    for target in plan.wanted.values():
+        refuse_locked(target.module)
     found = _work(plan, targets)
     # With --discard-local all goes; without, what the move cannot lose is none of its business.
     staying = set() if discard_local else plan.staying()
@@ -115,13 +120,9 @@ def arrange(plan: Arrangement, *, git: Git, say: Callable[[str], None], discard_
     busy = {path for path, lines in found.items() if lines}
     _refuse(plan, targets, work, staying, busy, discard_local=discard_local)
     if discard_local:
-        changed = [module for module in plan.have if work[module.path]]
-        hidden = {module.path: ignored_in_the_way(module, targets[module.path]) for module in changed}
-        # All are kept before any is dropped: what cannot be kept stops the whole.
-        for module in changed:
-            keep(plan.tree, module, work[module.path], hidden=hidden[module.path], say=say)
-        for module in changed:
-            drop(module, hidden=hidden[module.path])
+        hidden = {module.path: ignored_in_the_way(module, targets[module.path]) for module in plan.have if work[module.path]}
+        leaving = {path for path, target in targets.items() if target is None}
+        discard(plan.tree, plan.have, work, hidden=hidden, leaving=leaving, say=say)
     parts = [
         ModuleMove(
             module=target.module.entry,
@@ -133,8 +134,7 @@ def arrange(plan: Arrangement, *, git: Git, say: Callable[[str], None], discard_
         )
         for path, target in plan.wanted.items()
     ]
-    overwrite = bool(discard_local) and any(work.values())
-    move = Move(modules=tuple(parts), stale=tuple(module.entry for module in plan.stale), overwrite=overwrite)
+    move = Move(modules=tuple(parts), stale=tuple(module.entry for module in plan.stale))
     carry_out(plan.tree, move, git=git)
     # A move on the same commits of the origins is one command of git a module, which ends well or fails.
     verify(plan, files=repair)
@@ -179,6 +179,8 @@ def _work(plan: Arrangement, targets: Mapping[str, CommitId | None]) -> dict[str
         elif link is not None and told is not None:
             links[link] = told
         found[module.path] = lines
+    for parent, lines in _files_in_place(plan.have).items():
+        found[parent] += lines
     for link in links:
         name = shown(link.relative_to(plan.tree).as_posix())
         for module in plan.have:
@@ -191,15 +193,26 @@ def _work(plan: Arrangement, targets: Mapping[str, CommitId | None]) -> dict[str
     return found
 
 
+def _files_in_place(modules: Sequence[Module]) -> dict[str, list[str]]:
+    """Return the files of a person's that stand in place of submodules, as lines for people, by the module that has them: the parent."""
+    found: dict[str, list[str]] = {}
+    for module in modules:
+        line = file_line(module)
+        if line is not None:
+            found.setdefault(str(module.entry.parent), []).append(line)
+    return found
+
+
 def _losses(
     plan: Arrangement, targets: Mapping[str, CommitId | None], found: Mapping[str, list[str]], staying: Collection[str]
 ) -> dict[str, list[str]]:
     """Return the part of a person's work that the move would lose."""
     lost = {}
+    in_place = _files_in_place(plan.have)
     for module in plan.have:
         lines = found[module.path]
         if lines and module.path in staying:
-            kept = set(local_work(module, target=targets[module.path], stays=True))
+            kept = {*local_work(module, target=targets[module.path], stays=True), *in_place.get(module.path, [])}
             lines = [line for line in lines if line in kept]
         lost[module.path] = lines
     return lost
@@ -230,9 +243,14 @@ def _refuse(
             path: [line for line in lines if not _is_told(line, own.get(path, []))] + own.get(path, [])
             for path, lines in work.items()
         }
-        refuse_unsaved(plan.tree, named, hint=f"{away}; push or save the rest elsewhere, if there is any")
+        rest = {
+            module: [line for line in work.get(module.path, ()) if not _is_told(line, own.get(module.path, []))]
+            for module in plan.have
+        }
+        refuse_unsaved(plan.tree, named, hint=f"{away}; {ways_to_keep(rest)}" if any(rest.values()) else away)
     else:
-        refuse_unsaved(plan.tree, work, way_out="; or add --discard-local, which drops them and keeps a bundle")
+        keep = ways_to_keep({module: work.get(module.path, ()) for module in plan.have})
+        refuse_unsaved(plan.tree, work, hint=f"{keep}; or add --discard-local, which drops them and keeps a bundle")
 
 
 def _is_told(line: str, others: list[str]) -> bool:

@@ -94,7 +94,7 @@ def checkout(
         files.remove_tree(left_over)
     load_modules(tree, git=git)
     resumed = is_moving(tree)
-    settle(tree, git=git, say=say)
+    settle(tree, git=git, say=say, discard_local=discard_local)
     have = load_modules(tree, git=git)
     stands = _is_bare(locked, have) if bare else is_checked_out(locked, have, after_base=after_base)
     if not stands:

@@ -12,6 +12,8 @@ from build_tools.sources.partial import bring_objects
 from build_tools.types import CommitId
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from build_tools.sources.git import Repository
     from build_tools.types import TreeId
 
@@ -24,6 +26,7 @@ __all__ = [
     "entry_at",
     "gitlinks",
     "is_git_folder",
+    "read_blobs",
     "read_file",
     "submodules",
 ]
@@ -157,6 +160,24 @@ def read_file(repository: Repository, commit: CommitId | TreeId, path: str) -> b
         bring_objects(repository, [entry.object_id])
     done = repository.capture("cat-file", "blob", f"{commit}:{path}", check=False)
     return done.stdout if done.returncode == 0 else None
+
+
+def read_blobs(repository: Repository, ids: Iterable[str]) -> dict[str, bytes]:
+    """Return the contents of files by their ids, asked for in one go; what the repository does not hold is left out."""
+    wanted = list(dict.fromkeys(ids))
+    if not wanted:
+        return {}
+    output = repository.capture("cat-file", "--batch", stdin="".join(f"{one}\n" for one in wanted).encode()).stdout
+    found: dict[str, bytes] = {}
+    at = 0
+    for one in wanted:
+        end = output.index(b"\n", at)
+        words = output[at:end].split(b" ")
+        at = end + 1
+        if len(words) == len(("id", "kind", "size")):
+            found[one] = output[at : at + int(words[2])]
+            at += int(words[2]) + 1
+    return found
 
 
 def _gitmodules(repository: Repository, commit: CommitId | TreeId) -> dict[str, dict[str, str]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from build_tools.sources.git import Git
     from build_tools.types import CommitId
 
-__all__ = ["Branch", "FileContent", "make_repository"]
+__all__ = ["Branch", "FileContent", "make_repository", "quoted"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,13 +61,13 @@ def _commit(branch: Branch) -> bytes:
     ]
     for path, content in sorted(branch.files.items()):
         if content.mode == "160000":
-            parts.append(b"M 160000 %s %s\n" % (content.data, _quoted(path)))
+            parts.append(b"M 160000 %s %s\n" % (content.data, quoted(path)))
         else:
-            head = b"M %s inline %s\n" % (content.mode.encode(), _quoted(path))
+            head = b"M %s inline %s\n" % (content.mode.encode(), quoted(path))
             parts.append(head + b"data %d\n%s\n" % (len(content.data), content.data))
     return b"".join(parts)
 
 
-def _quoted(path: bytes) -> bytes:
+def quoted(path: bytes) -> bytes:
     """Return a path in the C-style quotes that fast-import reads."""
     return b'"' + path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n") + b'"'

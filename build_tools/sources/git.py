@@ -46,6 +46,8 @@ _SETTINGS: Final = (
     ("core.hooksPath", "/dev/null"),
     ("core.longPaths", "true"),
     ("core.safecrlf", "false"),
+    # A file of the order that is not there ends git, for commands too that show no difference.
+    ("diff.orderFile", "/dev/null"),
     ("fetch.recurseSubmodules", "false"),
     # A small fetch that is cut off would leave commits without their files behind; a pack is there whole or not at all.
     ("fetch.unpackLimit", "1"),
@@ -53,6 +55,8 @@ _SETTINGS: Final = (
     ("http.lowSpeedLimit", "1000"),
     ("http.lowSpeedTime", "120"),
     ("i18n.commitEncoding", "utf-8"),
+    ("i18n.logOutputEncoding", "utf-8"),
+    ("log.showSignature", "false"),
     ("maintenance.auto", "false"),
     ("protocol.file.allow", "always"),
     ("protocol.version", "2"),

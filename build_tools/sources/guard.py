@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.process import printable
 from build_tools.sources.contents import GITLINK, entries
 from build_tools.sources.git import EMAIL, shown
-from build_tools.sources.modules import ROOT, Module, in_tree, link_over, markers_of, status_of, temporary_index, tree_of
-from build_tools.sources.told import change_word, prefix_of, shortened
+from build_tools.sources.modules import (
+    ROOT,
+    Module,
+    in_tree,
+    link_over,
+    markers_of,
+    own_link,
+    status_of,
+    temporary_index,
+    tree_of,
+)
+from build_tools.sources.told import called, change_word, prefix_of, shortened
 from build_tools.sources.written import unchanged_since_written
 
 if TYPE_CHECKING:
@@ -19,18 +31,25 @@ if TYPE_CHECKING:
     from build_tools.types import CommitId
 
 __all__ = [
+    "COMMIT",
+    "LOCKS",
     "OPERATIONS",
+    "UNDER_WAY",
     "changed_files",
+    "file_line",
     "hidden_edits",
     "ignored_in_the_way",
     "is_replaced",
     "link_line",
     "local_commits",
     "local_work",
+    "own_link_line",
     "own_repositories",
+    "refuse_locked",
     "refuse_unsaved",
     "show_to_git",
     "tracked_changes",
+    "unfinished",
     "untouched",
 ]
 
@@ -40,10 +59,56 @@ OPERATIONS: Final = {
     "MERGE_HEAD": "a merge",
     "CHERRY_PICK_HEAD": "a cherry-pick",
     "REVERT_HEAD": "a revert",
+    "sequencer": "a cherry-pick of several commits",
 }
 """What git keeps in a repository while it is in the middle of something."""
 
+COMMIT: Final = "commit "
+"""How a line begins that tells of a commit of a person's."""
+
+UNDER_WAY: Final = " is under way in "
+"""What stands in a line that tells what git is in the middle of."""
+
+_TAKEN_BACK: Final[Mapping[str, tuple[str, ...]]] = {
+    "rebase-merge": ("rebase", "--abort"),
+    "rebase-apply": ("rebase", "--abort"),
+    "MERGE_HEAD": ("merge", "--abort"),
+    "CHERRY_PICK_HEAD": ("cherry-pick", "--abort"),
+    "REVERT_HEAD": ("revert", "--abort"),
+    "sequencer": ("cherry-pick", "--abort"),
+}
+
+LOCKS: Final = ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/hipwright/*.lock")
+"""The files, as patterns, by which git keeps others from what moving a module writes."""
+
 _LINES: Final = 40
+
+
+def unfinished(module: Module) -> list[tuple[str, str]]:
+    """Return what git is in the middle of in a module, each with the command that takes it back, for people."""
+    found = []
+    for name, what in OPERATIONS.items():
+        if (module.git_dir / name).exists():
+            words, ending = what, _TAKEN_BACK[name]
+            if name == "rebase-apply":
+                # git am shares a folder with one sort of rebase.
+                mailed = (module.git_dir / name / "applying").exists()
+                words, ending = ("git am", ("am", "--abort")) if mailed else ("a rebase", ending)
+            if name == "sequencer":
+                # It stays when a person commits the one that stopped; while that is under way, the same command ends both.
+                if (module.git_dir / "CHERRY_PICK_HEAD").exists() or (module.git_dir / "REVERT_HEAD").exists():
+                    continue
+                if _reverts(module.git_dir / name):
+                    words, ending = "a revert of several commits", ("revert", "--abort")
+            found.append((words, printable(["git", "-C", str(module.folder), *ending])))
+    return found
+
+
+def _reverts(sequencer: Path) -> bool:
+    """Return whether what git does with several commits is to revert them, by what is left to do."""
+    with contextlib.suppress(OSError):
+        return (sequencer / "todo").read_bytes().startswith(b"revert")
+    return False
 
 
 def local_commits(module: Module, *, saved: bool) -> list[str]:
@@ -68,7 +133,7 @@ def local_commits(module: Module, *, saved: bool) -> list[str]:
     for record in repository.records(*arguments):
         commit, email, subject = record.split(b"\x1f", 2)
         if email != EMAIL.encode():
-            lines.append(f"commit {prefix_of(module.path)}{commit.decode()} {shown(subject)}")
+            lines.append(f"{COMMIT}{prefix_of(module.path)}{commit.decode()} {shown(subject)}")
     return lines
 
 
@@ -192,7 +257,41 @@ def link_line(module: Module) -> str | None:
     link = link_over(module)
     if link is None:
         return None
+    return _told_link(module, link)
+
+
+def own_link_line(module: Module) -> str | None:
+    """Return what people are told of a link of theirs by which a submodule names its repository, or None when there is none."""
+    link = own_link(module)
+    return None if link is None else _told_link(module, link)
+
+
+def _told_link(module: Module, link: Path) -> str:
     return f"{shown(link.relative_to(tree_of(module)).as_posix())} is a link of yours to {shown(str(link.readlink()))}"
+
+
+def file_line(module: Module) -> str | None:
+    """Return what people are told of a file of theirs that stands in a submodule's place, or None when there is none.
+
+    git shows it in the parent alone, as a change of the submodule, which is not asked for there.
+    """
+    if module.path == ROOT or link_over(module) is not None or module.folder.is_dir() or not os.path.lexists(module.folder):
+        return None
+    return f"{shown(module.path)} is a file of yours in place of the submodule"
+
+
+def refuse_locked(module: Module) -> None:
+    """Refuse to go on while another git process works in a module.
+
+    Raises
+    ------
+    HipwrightError
+        ``locked`` with the file that says so, which a git that died leaves behind as well.
+    """
+    for lock in (lock for pattern in LOCKS for lock in module.git_dir.glob(pattern)):
+        message = f"a git process is at work in {module.folder}, or died there: {lock} exists"
+        remove = printable(["rm", str(lock)])
+        raise HipwrightError("locked", message, hint=f"wait for it to end; when no git is running there: {remove}")
 
 
 def local_work(module: Module, *, target: CommitId | None, stays: bool = False) -> list[str]:
@@ -205,26 +304,18 @@ def local_work(module: Module, *, target: CommitId | None, stays: bool = False) 
     HipwrightError
         ``locked`` when another git process is at work in the module, or died there.
     """
-    lock = module.git_dir / "index.lock"
-    if lock.exists():
-        message = f"a git process is at work in {module.folder}, or died there: {lock} exists"
-        raise HipwrightError("locked", message, hint="wait for it to end; remove that file when no git is running there")
-    found = [
-        f"unfinished {prefix_of(module.path)}{what} is under way"
-        for name, what in OPERATIONS.items()
-        if (module.git_dir / name).exists()
-    ]
+    refuse_locked(module)
+    found = [f"{what}{UNDER_WAY}{called(module.path)}" for what, _ in unfinished(module)]
     found += local_commits(module, saved=False)
-    link = link_line(module)
-    if link is not None:
-        found.append(link)
-    elif module.folder.is_dir() and any(module.folder.iterdir()):
+    link, own = link_line(module), own_link_line(module)
+    found += [line for line in (link, own) if line is not None]
+    if link is None and module.folder.is_dir() and any(module.folder.iterdir()):
         found += changed_files(module, target=target, leaves=target is None, stays=stays)
     return found
 
 
-def refuse_unsaved(tree: Path, work: Mapping[str, Iterable[str]], *, way_out: str = "", hint: str | None = None) -> None:
-    """Refuse to move a tree when there is something to lose; ``way_out`` is a further one that the caller knows, ``hint`` the only one.
+def refuse_unsaved(tree: Path, work: Mapping[str, Iterable[str]], *, hint: str) -> None:
+    """Refuse to move a tree when there is something to lose; ``hint`` is the way out.
 
     Raises
     ------
@@ -240,7 +331,7 @@ def refuse_unsaved(tree: Path, work: Mapping[str, Iterable[str]], *, way_out: st
         "unsaved-work",
         message,
         where=Where(file=tree, module=", ".join(modules)),
-        hint=hint or f"push or save them elsewhere, take them out of the tree, and run the command again{way_out}",
+        hint=hint,
         excerpt="\n".join(shortened(lines, _LINES)),
     )
 

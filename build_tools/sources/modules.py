@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING, Final, Literal
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.record import Record, read_record, to_json
+from build_tools.shown import shown
 from build_tools.sources.git import Repository
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from build_tools.sources.git import Git
@@ -43,7 +44,9 @@ __all__ = [
     "markers_of",
     "module_at",
     "own_folder",
+    "own_link",
     "refuse_links",
+    "refuse_odd_entries",
     "relative_to",
     "save_modules",
     "status_of",
@@ -155,13 +158,18 @@ def load_modules(tree: Path, *, git: Git) -> tuple[Module, ...]:
     if not path.is_file():
         message = f"{tree} is no source tree that hipwright checked out: it has no {path.relative_to(tree)}"
         raise HipwrightError("bad-source-tree", message, where=Where(file=tree), hint=_AWAY)
+    try:
+        listed = read_record(path, ModuleList, code="bad-source-tree").modules
+        refuse_odd_entries(listed, where=path)
+    except HipwrightError as error:
+        raise HipwrightError("bad-source-tree", error.message, where=error.where, hint=_AWAY) from error
     found: dict[str, Module] = {}
-    for entry in read_record(path, ModuleList, code="bad-source-tree").modules:
+    for entry in listed:
         parent = None if entry.parent is None else found[entry.parent]
         module = module_at(tree, entry, parent=parent, git=git)
-        missing = _missing(module.git_dir)
-        if missing is not None:
-            raise _damaged(module, f"{module.git_dir} has no usable {missing}")
+        wrong = _wrong(module.git_dir)
+        if wrong is not None:
+            raise _damaged(module, f"{module.git_dir} {wrong}")
         found[entry.path] = module
     return tuple(found.values())
 
@@ -183,8 +191,14 @@ def link_over(module: Module) -> Path | None:
     return None
 
 
+def own_link(module: Module) -> Path | None:
+    """Return the symbolic link that stands where a submodule's work folder names its repository: what it leads to is not the tree's."""
+    link = module.folder / ".git"
+    return link if module.path != ROOT and link_over(module) is None and link.is_symlink() else None
+
+
 def refuse_links(modules: Iterable[Module]) -> None:
-    """Refuse to read modules behind symbolic links.
+    """Refuse to read modules behind symbolic links, and those that name their repository by one.
 
     Raises
     ------
@@ -192,11 +206,57 @@ def refuse_links(modules: Iterable[Module]) -> None:
         ``bad-source-tree`` that names the link.
     """
     for module in modules:
-        link = link_over(module)
+        link = link_over(module) or own_link(module)
         if link is not None:
             message = f"{link} is a link to {link.readlink()}, where the tree has the submodule {module.path}"
             hint = f"move the link away, and {again(tree_of(module))}"
             raise HipwrightError("bad-source-tree", message, where=Where(file=link, module=module.path), hint=hint)
+
+
+def refuse_odd_entries(entries: Iterable[ModuleEntry], *, where: Path, above: Collection[str] = ()) -> None:
+    """Refuse a list of modules that no tree can have: it was damaged, and following it would lead out of the tree.
+
+    Parameters
+    ----------
+    entries
+        The list, parents before children, the root first.
+    where
+        The file that has it.
+    above
+        The paths of modules that it goes on from; it has no root of its own then.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-source-tree`` that says what is wrong with it.
+    """
+    seen = set(above)
+    rooted = bool(above)
+    for entry in entries:
+        if not rooted:
+            wrong = None if (entry.path, entry.parent) == (ROOT, None) else "it does not begin with the root"
+        elif entry.path in seen and not above:
+            wrong = f"it has {shown(entry.path)} twice"
+        elif not _is_inside(entry.path):
+            wrong = f"{shown(entry.path)} is no path of a submodule"
+        elif not _is_inside(entry.name):
+            wrong = f"{shown(entry.name)} is no name of a submodule"
+        elif entry.parent not in seen or not (entry.parent == ROOT or entry.path.startswith(f"{entry.parent}/")):
+            wrong = f"{shown(entry.path)} does not lie in a module before it"
+        else:
+            wrong = None
+        if wrong is not None:
+            raise HipwrightError("bad-source-tree", f"{where} is not what it should be: {wrong}", where=Where(file=where))
+        rooted = True
+        seen.add(entry.path)
+    if not rooted:
+        raise HipwrightError("bad-source-tree", f"{where} is not what it should be: it has no modules", where=Where(file=where))
+
+
+def _is_inside(text: str) -> bool:
+    """Return whether a path, or a name that becomes one, leads to a place below where it starts."""
+    path = PurePosixPath(text)
+    return bool(path.parts) and not path.is_absolute() and not {"..", ".git"} & set(path.parts) and "\0" not in text
 
 
 def save_modules(tree: Path, entries: Iterable[ModuleEntry]) -> None:
@@ -223,18 +283,18 @@ def markers_of(module: Module) -> Markers | None:
     return Markers(upstream=refs["upstream"], base=refs["base"], hipified=refs["hipified"], finished=refs["finished"])
 
 
-def _missing(git_dir: Path) -> str | None:
-    """Return what a repository lacks of that without which git takes it for none; a repository that is gone altogether lacks nothing."""
+def _wrong(git_dir: Path) -> str | None:
+    """Return what is wrong with a repository, so that git would take it for none, or None."""
     if not git_dir.is_dir():
-        return None
+        return "is not there"
     for name in ("objects", "refs"):
         if not (git_dir / name).is_dir():
-            return name
+            return f"has no usable {name}"
     try:
         head = os.fsencode((git_dir / "HEAD").readlink()) if (git_dir / "HEAD").is_symlink() else (git_dir / "HEAD").read_bytes()
     except OSError:
-        return "HEAD"
-    return None if _HEAD.match(head) else "HEAD"
+        head = b""
+    return None if _HEAD.match(head) else "has no usable HEAD"
 
 
 def _damaged(module: Module, what: str, *, excerpt: str | None = None) -> HipwrightError:

@@ -14,23 +14,27 @@ from typing import TYPE_CHECKING, Final, Literal
 import psutil
 
 from build_tools import files
-from build_tools.errors import HipwrightError
+from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.ids import CommitId
 from build_tools.receipts.record import Record, read_record, to_json
 from build_tools.sources.contents import GITLINK, Entry, entries
+from build_tools.sources.discard import discard
 from build_tools.sources.git import shown
-from build_tools.sources.guard import local_work, refuse_unsaved, untouched
+from build_tools.sources.guard import LOCKS, local_work, refuse_unsaved, untouched
+from build_tools.sources.kept import ways_to_keep
 from build_tools.sources.lineends import keep_stored_bytes
 from build_tools.sources.modules import (
     MARKERS,
     ROOT,
     Module,
     ModuleEntry,
+    again,
     deepest_first,
     load_modules,
     module_at,
     own_folder,
     refuse_links,
+    refuse_odd_entries,
     relative_to,
     save_modules,
     status_of,
@@ -49,8 +53,8 @@ if TYPE_CHECKING:
 __all__ = ["ModuleMove", "Move", "carry_out", "is_moving", "settle"]
 
 _JOURNAL: Final = "moving.json"
-_LOCKS: Final = ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/hipwright/*.lock")
 _GIT_MINUTES: Final = 10
+_MARKERS: Final = frozenset({"upstream", "base", "hipified", "finished"})
 _ON_TOP: Final[Mapping[str, None]] = dict.fromkeys((f"{MARKERS}content", f"{MARKERS}again"))
 """Refs of what lay on top of the stages' commits: once a module moves, git may clean that away."""
 
@@ -76,7 +80,6 @@ class Move(Record, frozen=True, kw_only=True):
     schema: Literal[1] = 1
     modules: tuple[ModuleMove, ...]
     stale: tuple[ModuleEntry, ...] = ()
-    overwrite: bool = False
 
 
 def is_moving(tree: Path) -> bool:
@@ -85,10 +88,9 @@ def is_moving(tree: Path) -> bool:
 
 
 def carry_out(tree: Path, move: Move, *, git: Git) -> None:
-    """Move a tree.
+    """Move a tree in which nothing is left of a person's that the move would lose.
 
-    With ``move.overwrite`` the edits of tracked files are overwritten: the caller has kept them. Files that are as hipify wrote them into
-    the work folder are no edits, and go first.
+    Files that are as hipify wrote them into the work folder are no edits, and go first.
     """
     for module in load_modules(tree, git=git):
         if (module.folder / ".git").exists():
@@ -98,35 +100,76 @@ def carry_out(tree: Path, move: Move, *, git: Git) -> None:
     _carry_out(tree, move, git=git, resumed=False)
 
 
-def settle(tree: Path, *, git: Git, say: Callable[[str], None]) -> None:
+def settle(tree: Path, *, git: Git, say: Callable[[str], None], discard_local: bool = False) -> None:
     """Carry a killed run's move to its end, and remove what killed runs left inside the tree's ``.git``.
+
+    With ``discard_local``, changes that the killed move does not explain are named, kept in a bundle, and dropped.
 
     Raises
     ------
     HipwrightError
         ``unsaved-work`` when the tree has changes that the killed move does not explain, or ``bad-source-tree`` when a link stands in a
-        submodule's place.
+        submodule's place, or what the tree keeps of the move is damaged.
     """
-    own = own_folder(tree)
     sweep(tree)
     if not is_moving(tree):
         return
-    move = read_record(own / _JOURNAL, Move, code="bad-source-tree")
+    move = _read(tree, git)
     say(f"{tree.name}: carrying an interrupted move to its end")
     _wait_for_git(tree)
     modules, stale = _modules(tree, move, git)
     refuse_links([*modules.values(), *stale])
-    for module in modules.values():
-        for pattern in _LOCKS:
-            for lock in module.git_dir.glob(pattern):
-                lock.unlink(missing_ok=True)
-    if not move.overwrite:
-        parts = {part.module.path: part for part in move.modules}
-        work = {module.path: local_work(module, target=None) for module in stale if _is_attached(module)}
-        doomed = tuple(os.fsencode(f"{path}/") for path in work)
-        work |= {path: _unexplained(tree, modules[path], part, doomed) for path, part in parts.items() if path not in work}
-        refuse_unsaved(tree, work)
+    for module in [*modules.values(), *stale]:
+        for lock in (lock for pattern in LOCKS for lock in module.git_dir.glob(pattern)):
+            lock.unlink(missing_ok=True)
+    parts = {part.module.path: part for part in move.modules}
+    leaving = {module.path: module for module in stale if _is_attached(module)}
+    work = {path: local_work(module, target=None) for path, module in leaving.items()}
+    doomed = tuple(os.fsencode(f"{path}/") for path in work)
+    for path, part in parts.items():
+        if path not in leaving:
+            work[path] = _unexplained(tree, modules[path], part, doomed, stays=part.stays and not discard_local)
+    if discard_local:
+        present = [*(module for path, module in modules.items() if path not in leaving), *leaving.values()]
+        discard(tree, present, work, hidden={}, leaving=leaving, say=say)
+    else:
+        command = f"nox -s checkout_{tree.name.replace('-', '_')} -- --discard-local"
+        keep = ways_to_keep({module: work[module.path] for module in [*modules.values(), *stale] if module.path in work})
+        refuse_unsaved(tree, work, hint=f"{keep}; or drop them, which keeps a bundle: {command}")
     _carry_out(tree, move, git=git, resumed=True)
+
+
+def _read(tree: Path, git: Git) -> Move:
+    """Return the move that a tree is in the middle of.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-source-tree`` when what the tree keeps of it cannot be followed.
+    """
+    path = own_folder(tree) / _JOURNAL
+    try:
+        move = read_record(path, Move, code="bad-source-tree")
+        refuse_odd_entries([part.module for part in move.modules], where=path)
+        refuse_odd_entries(move.stale, where=path, above=[part.module.path for part in move.modules])
+        modules, _ = _modules(tree, move, git)
+        for part in move.modules:
+            _refuse_odd_part(part, modules[part.module.path], where=path)
+    except HipwrightError as error:
+        rest = "what the move has changed so far counts as yours then"
+        hint = f"move the whole tree away and check out again; or remove {path}, and {again(tree)}: {rest}"
+        raise HipwrightError("bad-source-tree", error.message, where=error.where, hint=hint) from error
+    return move
+
+
+def _refuse_odd_part(part: ModuleMove, module: Module, *, where: Path) -> None:
+    """Refuse a module's part of a move that names a commit which is not there, or a marker that is none."""
+    commits = dict.fromkeys([part.target, *([] if part.start is None else [part.start]), *part.markers.values()])
+    lost = [commit for commit in commits if not (module.git_dir.is_dir() and module.store.has_commit(commit))]
+    odd = [name for name in part.markers if name not in _MARKERS]
+    if lost or odd:
+        what = f"{shown(module.path)} has no commit {lost[0]}" if lost else f"{shown(odd[0])} is no marker"
+        raise HipwrightError("bad-source-tree", f"{where} is not what it should be: {what}", where=Where(file=where))
 
 
 def _carry_out(tree: Path, move: Move, *, git: Git, resumed: bool) -> None:
@@ -140,7 +183,7 @@ def _carry_out(tree: Path, move: Move, *, git: Git, resumed: bool) -> None:
         if parent is not None and (part.attach or resumed):
             _attach(module, modules[parent])
         # Without a work folder the index tells of files that are not there.
-        force = resumed or move.overwrite or part.start is None
+        force = resumed or part.start is None
         try:
             _move_files(module, part, force=force)
         except HipwrightError:
@@ -191,9 +234,13 @@ def _move_files(module: Module, part: ModuleMove, *, force: bool) -> None:
 def _attach(module: Module, parent: Module) -> None:
     """Make a submodule's work folder belong to its repository, and its parent know it as active, the way git does."""
     module.folder.mkdir(parents=True, exist_ok=True)
+    link = module.folder / ".git"
     if not _is_attached(module):
+        # What a link leads to is not the tree's.
+        if link.is_symlink():
+            link.unlink()
         # Not by way of a temporary name, which a killed run would leave in the work folder.
-        (module.folder / ".git").write_bytes(_link(module))
+        link.write_bytes(_link(module))
     _configure(module, {"core.worktree": relative_to(module.folder, module.git_dir)})
     section = f"submodule.{module.entry.name}"
     url = module.repository.git.kept_place_of(module.entry.url)
@@ -207,7 +254,7 @@ def _link(module: Module) -> bytes:
 def _is_attached(module: Module) -> bool:
     """Return whether a submodule's work folder belongs to its repository, and not to another one in the same place."""
     link = module.folder / ".git"
-    return link.is_file() and link.read_bytes() == _link(module)
+    return link.is_file() and not link.is_symlink() and link.read_bytes() == _link(module)
 
 
 def _configure(module: Module, wanted: Mapping[str, str]) -> None:
@@ -247,22 +294,24 @@ def _wait_for_git(tree: Path) -> None:
     psutil.wait_procs(running, timeout=_GIT_MINUTES * 60)
 
 
-def _unexplained(tree: Path, module: Module, part: ModuleMove, doomed: tuple[bytes, ...]) -> list[str]:
+def _unexplained(tree: Path, module: Module, part: ModuleMove, doomed: tuple[bytes, ...], *, stays: bool) -> list[str]:
     """Return the files that a killed move from ``start`` to ``target`` does not explain: a person changed them meanwhile.
 
     A file is explained when it has the bytes of either commit, is missing, or is the beginning of the target's file (git was killed
     while it wrote it). So is one that git does not know in a module that stays, unless the target needs its place. Folders in ``doomed``, by path in the tree, are submodules that still have to go, and speak for themselves.
     """
-    if not (module.folder / ".git").exists():
+    if not module.folder.is_dir() or not any(module.folder.iterdir()):
         return []
     with temporary_index(tree) as env:
         module.repository.capture("read-tree", part.target, env=env)
         module.repository.capture("add", "--all", "--", ".", env=env)
         now = entries(module.repository, module.repository.text("write-tree", env=env))
-    old = {} if part.start is None else entries(module.store, part.start)
+    # Where the folder did not belong to the repository, the files may be those of its HEAD all the same.
+    start = part.start or module.store.head()
+    old = {} if start is None else entries(module.store, start)
     new = entries(module.store, part.target)
-    unknown = set(untouched(module, part.target)) if part.stays else set()
-    lines = []
+    unknown = set(untouched(module, part.target)) if stays else set()
+    found = []
     inside = b"" if module.path == ROOT else os.fsencode(f"{module.path}/")
     for path, entry in sorted(now.items()):
         if entry in {new.get(path), old.get(path)} or entry.mode == GITLINK or (inside + path).startswith(doomed):
@@ -270,13 +319,14 @@ def _unexplained(tree: Path, module: Module, part: ModuleMove, doomed: tuple[byt
         if path in unknown:
             continue
         if path not in new or not _is_beginning(module, path, new[path]):
-            lines.append(f"edited {prefix_of(module.path)}{shown(path)}")
-    return lines
+            found.append(path)
+    tracked = set(module.repository.records("ls-files", "-z")) if found else set()
+    return [f"{'edited' if path in tracked else 'untracked'} {prefix_of(module.path)}{shown(path)}" for path in found]
 
 
 def _is_beginning(module: Module, path: bytes, entry: Entry) -> bool:
     file = module.folder / os.fsdecode(path)
-    if file.is_symlink() or not file.is_file():
+    if entry.mode == GITLINK or file.is_symlink() or not file.is_file():
         return False
     name = os.fsdecode(path)
     whole = module.repository.capture("cat-file", "--filters", f"--path={name}", entry.object_id).stdout

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from build_tools.sources.git import Git
 
-__all__ = ["TRAILER", "Phase", "commit_phase", "finish", "marked_modules", "record_submodules", "step_back"]
+__all__ = ["TRAILER", "Phase", "commit_phase", "finish", "marked_modules", "record_submodules", "step_back", "with_submodules"]
 
 Phase = Literal["base", "hipified"]
 
@@ -196,7 +196,7 @@ def _commit(
     done: dict[str, CommitId] = {}
     for module in deepest_first(modules):
         children = {within(child): done[child.path] for child in modules if child.entry.parent == module.path}
-        content = _with_submodules(tree, module, trees[module.path], children)
+        content = with_submodules(tree, module, trees[module.path], children)
         head = heads[module.path]
         if content != module.store.tree_of(head):
             date = module.store.date_of(modules[module])
@@ -206,8 +206,8 @@ def _commit(
     return done
 
 
-def _with_submodules(tree: Path, module: Module, content: TreeId, children: Mapping[str, CommitId]) -> TreeId:
-    """Return a tree that records the given commits as its submodules' heads."""
+def with_submodules(tree: Path, module: Module, content: TreeId, children: Mapping[str, CommitId]) -> TreeId:
+    """Return a tree that records the given commits as its submodules' heads, by their paths in the module."""
     if not children:
         return content
     recorded = gitlinks(module.store, content)

@@ -20,6 +20,7 @@ from build_tools.sources.modules import (
     link_over,
     load_modules,
     markers_of,
+    own_link,
     refuse_links,
     temporary_index,
 )
@@ -183,7 +184,7 @@ def tree_stands_on(
 
 
 def _is_in_place(module: Module) -> bool:
-    return link_over(module) is None and (module.folder / ".git").exists()
+    return link_over(module) is None and own_link(module) is None and (module.folder / ".git").exists()
 
 
 def _markers(module: Module, known: Known | None) -> Markers | None:

@@ -266,7 +266,7 @@ def test_a_change_that_is_taken_back_takes_its_output_back(yard: Yard, tree: Pat
     write(tree, {"a.cu": LINES, "plain.cu": "cuda odd\n"})
     (tree / "new.cu").unlink()
     (tree / LIB / "new.cu").unlink()
-    assert stale(yard, locked, tree) == ["edited a.cu", "deleted new.cu", "added plain.cu", f"deleted {LIB}: new.cu"]
+    assert stale(yard, locked, tree) == ["taken back a.cu", "deleted new.cu", "added plain.cu", f"deleted {LIB}: new.cu"]
     assert again(yard, locked, tree)
     assert snapshot(tree) == before
     assert status(tree) == b""
@@ -355,7 +355,7 @@ def test_files_that_hipify_changes_where_they_stand_become_its_output(yard: Yard
     assert (tree / "plain.cpp").read_text() == "hip mine, edited\nhipified\n"
     assert (tree / "new.cpp").read_text() == "hip new\nhipified\n"
     write(tree, {"plain.cpp": "int plain;\n"})
-    assert stale(yard, locked, tree) == ["edited plain.cpp"]
+    assert stale(yard, locked, tree) == ["taken back plain.cpp"]
     assert again(yard, locked, tree)
     assert (tree / "plain.cpp").read_text() == "int plain;\n"
 
@@ -585,3 +585,17 @@ def test_a_tree_with_nothing_but_what_hipify_wrote_moves(yard: Yard, tree: Path,
     assert yard.read(other, tree).local is None
     assert not (tree / LIB / "hip/new.hip").exists()
     assert not [line for line in yard.said if line.startswith("discarding")]
+
+
+def test_an_edit_that_is_taken_back_after_hipify_has_read_it_is_told_as_that(
+    yard: Yard, tree: Path, locked: LockedSources
+) -> None:
+    write(tree, {"a.cu": LINES.replace("line 1", "line one")})
+    assert again(yard, locked, tree)
+    git(tree, "checkout", "--quiet", "a.cu")
+    assert stale(yard, locked, tree) == ["taken back a.cu"]
+    write(tree, {"a.cu": LINES.replace("line 1", "line two")})
+    assert stale(yard, locked, tree) == ["edited a.cu"]
+    git(tree, "checkout", "--quiet", "a.cu")
+    assert again(yard, locked, tree)
+    assert local(yard, locked, tree) == []

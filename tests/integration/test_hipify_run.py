@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -12,10 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import psutil
 import pytest
 
 from build_tools.config.project import load_project
 from build_tools.errors import HipwrightError
+from build_tools.hipify.account import read_notes
 from build_tools.hipify.record import read_tree_record
 from build_tools.hipify.run import hipify, hipify_digest
 from build_tools.patches.apply import apply_base_patches, apply_hipified_patches
@@ -276,6 +279,67 @@ def test_a_run_that_is_killed_in_the_middle_never_looks_finished(yard: Yard, tre
     assert (tree / "hip" / "a.hip").read_text() == "hip a\nhalf"
     assert status(tree) == b""
     assert list((yard.place / "scratch").iterdir()) == []
+
+
+LEFT_BEHIND = """
+import os, subprocess, sys, time
+code = "import time; open('began', 'w').close(); time.sleep(60)"
+subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+while not os.path.exists("began"):
+    time.sleep(0.01)
+os.remove("began")
+open("made.txt", "w").write("made")
+"""
+
+
+def test_what_a_tool_leaves_running_writes_nothing_into_the_result(
+    yard: Yard, tree: Path, origin: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    origin.commit({"tools/hip.py": LEFT_BEHIND})
+    yard.checkout(yard.lock(origin), tree)
+    seen: list[bool] = []
+
+    def note(notes: Path) -> object:
+        seen.append(running(yard.place / "scratch"))
+        return read_notes(notes)
+
+    monkeypatch.setattr("build_tools.hipify.run.read_notes", note)
+    run(yard, tree)
+    assert seen == [False]
+    assert (tree / "made.txt").read_text() == "made"
+    assert status(tree) == b""
+
+
+def running(folder: Path) -> bool:
+    """Return whether a process works below a folder."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, OSError):
+            if process.status() != psutil.STATUS_ZOMBIE and Path(process.cwd()).is_relative_to(folder):
+                return True
+    return False
+
+
+def test_a_copy_that_a_killed_run_left_goes_although_a_kept_result_is_taken(yard: Yard, tree: Path, origin: Person) -> None:
+    yard.checkout(yard.lock(origin), tree)
+    run(yard, tree)
+    other = yard.place / "src" / "other"
+    yard.checkout(yard.lock(origin), other)
+    name = yard.hipifier().name
+    left = [yard.place / "scratch" / f"{name}.partial-1" / "tree" / "a.cu", yard.place / "scratch" / "theirs.partial-1" / "x"]
+    for path in left:
+        write(path.parent, {path.name: "half\n"})
+    run(yard, other)
+    assert "its result is taken from" in "\n".join(yard.said)
+    assert [path.name for path in (yard.place / "scratch").iterdir()] == ["theirs.partial-1"]
+
+
+def test_a_tool_that_was_killed_is_told_with_the_signal(yard: Yard, tree: Path, origin: Person) -> None:
+    origin.commit({"tools/hip.py": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n"})
+    yard.checkout(yard.lock(origin), tree)
+    with pytest.raises(HipwrightError, match=r"tools/hip\.py was ended by the signal SIGKILL") as caught:
+        run(yard, tree)
+    assert caught.value.code.name == "hipify-failed"
+    assert "memory" in str(caught.value.hint)
 
 
 def test_a_tree_without_the_script_is_named(yard: Yard, tree: Path, origin: Person) -> None:
@@ -593,6 +657,9 @@ def test_settings_of_the_tree_itself_change_nothing(yard: Yard, origin: Person) 
             ("protocol.version", "0"),
             ("fetch.recurseSubmodules", "true"),
             ("i18n.commitEncoding", "iso-8859-1"),
+            ("i18n.logOutputEncoding", "utf-16"),
+            ("diff.orderFile", str(yard.place / "missing")),
+            ("log.showSignature", "true"),
         ):
             git(module, "config", key, value)
     write(yard.place, {"ignore": "*.hip\n", "attributes": "* text eol=crlf\n"})

@@ -123,7 +123,7 @@ def test_untracked_files_stop_no_interrupted_phase(
     write(tree, {"made.txt": "mine\n"})
     with pytest.raises(HipwrightError) as caught:
         yard.patches("base", tree)
-    assert caught.value.excerpt == "edited made.txt"
+    assert caught.value.excerpt == "untracked made.txt"
     (tree / "made.txt").unlink()
     yard.patches("base", tree)
     assert (tree / "a.cu").read_text() == "cuda patched\n"

@@ -162,7 +162,7 @@ def test_a_run_that_is_killed_is_carried_to_its_end_by_the_next(
     assert again.returncode == 0, again.stderr.decode()
     assert outcome(place) == wanted
     left = {path.name for path in own_folder(place / "src" / "toy").iterdir()}
-    assert left == {"hipify-record.json", "modules.json"}
+    assert left == {"applied-patches.json", "hipify-record.json", "modules.json"}
     assert not list((place / "scratch").glob(".*partial*"))
 
 
@@ -181,7 +181,7 @@ def test_what_a_person_changed_after_the_death_is_not_overwritten(prepared: tupl
     with pytest.raises(HipwrightError, match="would lose 2 changes") as caught:
         yard.checkout(read_record(place / "main", LockedSources), tree)
     assert caught.value.code.name == "unsaved-work"
-    assert str(caught.value.excerpt).splitlines() == ["edited f3.cu", "edited mine.txt"]
+    assert str(caught.value.excerpt).splitlines() == ["edited f3.cu", "untracked mine.txt"]
     assert (tree / "f3.cu").read_text() == "my own words\n"
     git(tree, "checkout", "--quiet", "--force", "HEAD", "--", "f3.cu")
     (tree / "mine.txt").unlink()

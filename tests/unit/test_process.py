@@ -255,3 +255,39 @@ def test_two_threads_share_a_runner(tmp_path: Path, runner: Runner) -> None:
     for thread in threads:
         thread.join()
     assert len(runner.record) == 4
+
+
+CHILD = "import os, time; open('began', 'w').write(str(os.getpid())); time.sleep(60); open('late', 'w').close()"
+LEAVES_A_CHILD = f"""
+import os, subprocess, sys, time
+subprocess.Popen([sys.executable, '-c', {CHILD!r}], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+while not os.path.exists('began') or not open('began').read():
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="groups as POSIX has them")
+def test_what_a_program_leaves_running_is_ended_where_that_is_asked_for(tmp_path: Path, runner: Runner) -> None:
+    runner.run(python(LEAVES_A_CHILD), cwd=tmp_path, log=tmp_path / "x.log", alone=True)
+    assert _gone(int((tmp_path / "began").read_text()))
+    (tmp_path / "began").unlink()
+    runner.run(python(LEAVES_A_CHILD), cwd=tmp_path, log=tmp_path / "x.log")
+    left = psutil.Process(int((tmp_path / "began").read_text()))
+    assert left.is_running()
+    left.kill()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals as POSIX has them")
+@pytest.mark.parametrize(("name", "word"), [("SIGKILL", "memory"), ("SIGSEGV", "again")])
+def test_a_program_that_a_signal_ended_is_told_with_the_signal_and_a_hint(
+    tmp_path: Path, runner: Runner, name: str, word: str
+) -> None:
+    code = f"import os, signal; os.kill(os.getpid(), signal.{name})"
+    for logged in (True, False):
+        with pytest.raises(HipwrightError) as caught:
+            if logged:
+                runner.run(python(code), cwd=tmp_path, log=tmp_path / "x.log", what="the tool")
+            else:
+                runner.capture(python(code), cwd=tmp_path, what="the tool")
+        assert caught.value.message == f"the tool was ended by the signal {name}"
+        assert word in str(caught.value.hint)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_tools.urls import is_url, mask_userinfo, redact, secrets_in, userinfo_of
+from build_tools.urls import holds_secret, is_unclear, is_url, mask_userinfo, redact, secrets_in, userinfo_of
 
 PARTS = st.text(alphabet="abcZ09%-._~!$:@", max_size=12)
 
@@ -62,3 +62,57 @@ def test_drive_letters_are_paths() -> None:
     assert not is_url("wheels/x")
     assert is_url("file:///wheels")
     assert is_url("HTTPS://e")
+
+
+UNCLEAR = (
+    "https://me:pass/word@e.example/x.git",
+    "https://me:pass?word@e.example/x.git",
+    "https://me:pass#word@e.example/x.git",
+    "https://me:pass\\word@e.example/x.git",
+    "https://me:pass word@e.example/x.git",
+    "https://me:pass\tword@e.example/x.git",
+    'https://me:pass"word@e.example/x.git',
+    "https://pass word@e.example/x.git",
+    "ssh://git:pass/word@e.example/x.git",
+    "third_party/lib=https://me:pass/word@e.example/x.git",
+)
+
+
+@pytest.mark.parametrize("url", UNCLEAR)
+def test_an_address_whose_password_could_not_be_hidden_is_known(url: str) -> None:
+    assert is_unclear(url)
+    assert holds_secret(url)
+    assert redact(url).endswith("://e.example/x.git")
+    assert "word" not in redact(url)
+    assert not holds_secret(redact(url))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://me:secret@e.example/x@y.git",
+        "https://me:se:cret@e.example:8080/x",
+        "https://e.example/a b@c",
+        "https://e.example:8080/@scope/x@1.0",
+        "https://[::1]:8080/x@1.0",
+        "https://[::1]/x@1.0",
+        "ssh://git@e.example/x@y.git",
+        "git@e.example:owner/x@y.git",
+        "file:///a:b/c@d",
+        "embedded://sample/root.git",
+        "/wheels/a:b@c",
+        "C:\\wheels@home",
+        "",
+    ],
+)
+def test_other_texts_are_clear(url: str) -> None:
+    assert not is_unclear(url)
+
+
+def test_what_holds_a_secret_is_told_from_what_does_not() -> None:
+    assert holds_secret("a folder and the index https://me:secret@e.example/simple/")
+    assert holds_secret("me:secret@e.example:3128")
+    assert holds_secret("https://token@e.example/x")
+    assert not holds_secret("ssh://git@e.example/x.git")
+    assert not holds_secret("https://e.example/x@1.0")
+    assert not holds_secret("/wheels and https://e.example/")

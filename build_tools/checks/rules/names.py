@@ -11,6 +11,7 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from build_tools.checks.rule import Problem, Rule, Subject
+from build_tools.files import is_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +23,6 @@ __all__ = ["RULE"]
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _WINDOWS_CHARACTERS: Final = re.compile(r'[<>:"|?*]')
-_WINDOWS_DEVICES: Final = frozenset(
-    {"CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10))}
-)
 _PRIVILEGED: Final = stat.S_ISUID | stat.S_ISGID
 
 
@@ -59,7 +57,7 @@ def _escape(name: str) -> str | None:
 
 def _windows_fault(name: str) -> str | None:
     for part in name.rstrip("/").split("/"):
-        if _WINDOWS_CHARACTERS.search(part) or part[-1:] in {".", " "} or part.partition(".")[0].upper() in _WINDOWS_DEVICES:
+        if _WINDOWS_CHARACTERS.search(part) or part[-1:] in {".", " "} or is_device(part):
             return f"Windows cannot have a file or folder {part!r}"
     return None
 

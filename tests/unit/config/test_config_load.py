@@ -181,6 +181,7 @@ def test_a_time_limit_is_at_most_a_week(table: str, minutes: int) -> None:
     assert error.where.line is not None
 
 
+RELATED = '[[pins]]\nkind = "related-commits"\nproject = "other"\nrow = "thing"\n'
 PIN = '[[pins]]\nkind = "version-file"\nproject = "other"\nfile = "v.txt"\nbranch = "release/{major}.{minor}.x"\n'
 
 
@@ -197,6 +198,12 @@ PIN = '[[pins]]\nkind = "version-file"\nproject = "other"\nfile = "v.txt"\nbranc
         (PIN.replace("{minor}", "{patch}"), "pins.0.branch", "other fields"),
         ('[[pins]]\nkind = "commit-file"\nfile = "a.txt"\nwhen = "release"', "pins.0.when", "every ref"),
         ('[[pins]]\nkind = "commit-file"\nfile = "a.txt"\nplatforms = []', "pins.0.platforms", "length"),
+        (RELATED + 'held-by = "https://me:secret@e.example/x.git"', "pins.0.held-by", "user or password"),
+        (
+            '[[pins]]\nkind = "commit-file"\nfile = "a.txt"\norigin = "https://token@e.example/x.git"',
+            "pins.0.origin",
+            "user or password",
+        ),
         ('[wheel.source-commit]\nmember = "a.py"\nname = "git version"', "wheel.source-commit.name", "no name in Python"),
     ],
 )
@@ -237,3 +244,19 @@ def test_good_refs_and_pins_are_read(tmp_path: Path) -> None:
     project = load_project(tmp_path, ProjectName("thing"))
     assert project.refs.nightly == ("main",)
     assert project.pins[0].project == "other"
+
+
+@pytest.mark.parametrize("userinfo", ["me:secret-word@", "secret-word-token@", "me:secret/word@", "me:secret word@"])
+def test_an_origin_with_a_password_is_refused_without_repeating_it(tmp_path: Path, userinfo: str) -> None:
+    (tmp_path / "thing").mkdir()
+    text = GOOD.replace("https://example.invalid", f"https://{userinfo}example.invalid")
+    (tmp_path / "thing" / "project.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(HipwrightError) as caught:
+        load_project(tmp_path, ProjectName("thing"))
+    assert caught.value.code.name == "bad-data-file"
+    assert caught.value.where is not None
+    assert caught.value.where.key == "origin.url"
+    assert "secret" not in f"{caught.value.message} {caught.value.hint}"
+    assert "--thing-origin" in caught.value.message
+    (tmp_path / "thing" / "project.toml").write_text(GOOD.replace("https://", "ssh://git@"), encoding="utf-8")
+    assert load_project(tmp_path, ProjectName("thing")).name == "thing"

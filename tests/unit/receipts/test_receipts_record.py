@@ -106,3 +106,45 @@ def test_an_entry_under_another_name_than_its_own_is_refused() -> None:
     with pytest.raises(HipwrightError, match="the entry 'other' is one of the project 'toy'") as caught:
         from_json(data, Lock, name="lock.json")
     assert caught.value.code.name == "bad-receipt"
+
+
+ADDRESSES = (
+    "https://me:secret-word@host.example/x",
+    "ssh://git:secret-word@host.example/x",
+    "https://secret-token@host.example/x",
+    "https://me:secret/word@host.example/x",
+)
+
+
+@pytest.mark.parametrize("url", ADDRESSES)
+@pytest.mark.parametrize("place", ["origin", "submodule", "moved", "requested", "of a submodule", "links", "source", "file"])
+def test_a_lock_with_a_password_in_an_address_is_refused_without_repeating_it(tmp_path: Path, place: str, url: str) -> None:
+    commit = "a" * 40
+    value = json.loads(to_json(Lock(projects={"toy": locked("toy")})))
+    entry = value["projects"]["toy"]
+    pin = {"path": "lib", "url": url, "commit": commit}
+    file = {"distribution": "rocm", "version": "1", "filename": "rocm-1.tar.gz", "url": url, "sha256": "0" * 64}
+    if place == "origin":
+        entry["sources"]["origin"] = url
+    elif place in {"submodule", "moved"}:
+        entry["sources" if place == "submodule" else "patches"]["submodules"] = [pin]
+    elif place == "requested":
+        entry["requested"]["origin"] = url
+    elif place == "of a submodule":
+        entry["requested"]["submodule_url"] = [f"lib={url}"]
+    elif place == "links":
+        entry["requested"]["rocm_find_links"] = ["/wheels", url]
+    elif place == "source":
+        entry["rocm"] = {"source": f"/wheels and the index {url}", "version": "1", "files": []}
+    else:
+        entry["owned"] = [file]
+    (tmp_path / "lock.json").write_text(json.dumps(value), encoding="utf-8")
+    said = refused(tmp_path / "lock.json")
+    assert "user or password" in said
+    assert "secret" not in said
+
+
+def test_the_account_of_an_ssh_address_is_no_secret(tmp_path: Path) -> None:
+    entry = locked("toy", origin="ssh://git@host.example/x", submodules=())
+    (tmp_path / "lock.json").write_bytes(to_json(Lock(projects={"toy": entry})))
+    assert read_record(tmp_path / "lock.json", Lock).projects["toy"] == entry
