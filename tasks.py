@@ -13,6 +13,7 @@ from invoke.exceptions import Exit
 from build_tools.commands import Call, execute, refuse_bad_arguments, refuse_unknown_tasks
 from build_tools.config.project import project_names
 from build_tools.options.commands import COMMANDS, Command
+from build_tools.options.helping import help_asked_for
 from build_tools.options.invoke import task_for, typed_for
 
 CLONE = Path(__file__).resolve().parent
@@ -41,10 +42,14 @@ if Path(sys.argv[0]).name in {"invoke", "inv", "invoke.exe", "inv.exe", "__main_
     if complaint:
         sys.stderr.write(f"{complaint}\n")
         sys.exit(2)
+    helped = help_asked_for(sys.argv[1:], tuple(TASKS))
+    if helped is not None:
+        _run(TASKS[helped], ["--help"])
+        sys.exit()
     typed = typed_for(sys.argv[1:], tuple(TASKS))
     if typed is not None:
         call = Call(command=TASKS[typed[0]], clone=CLONE, typed_in=Path.cwd(), machine=dict(os.environ), arguments=typed[1])
-        if call.command.paths:
+        if call.command.paths or call.command.words:
             # invoke knows no plain arguments that may be left out.
             sys.exit(execute(call).status)
         refuse_bad_arguments(call)

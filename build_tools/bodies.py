@@ -83,6 +83,54 @@ def _show_hipify(_command: Command, _project: ProjectName | None, workplace: Wor
     return show_hipify(workplace)
 
 
+def _apply_patches(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.apply_patches import apply_patches  # noqa: PLC0415
+
+    return apply_patches(workplace)
+
+
+def _check_patches(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.check_patches import check_patches  # noqa: PLC0415
+
+    return check_patches(workplace)
+
+
+def _save_patches(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.save_patches import save_patches  # noqa: PLC0415
+
+    return save_patches(workplace)
+
+
+def _list_patches(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.list_patches import list_patches  # noqa: PLC0415
+
+    return list_patches(workplace)
+
+
+def _new_series(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.series_commands import new_series  # noqa: PLC0415
+
+    return new_series(workplace)
+
+
+def _drop_patch(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.series_commands import drop_patches  # noqa: PLC0415
+
+    return drop_patches(workplace)
+
+
+def _import_patches(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.import_patches import import_patches  # noqa: PLC0415
+
+    return import_patches(workplace)
+
+
+def _rebase_patches(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.rebase_patches import rebase_patches  # noqa: PLC0415
+
+    return rebase_patches(workplace)
+
+
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
@@ -96,5 +144,13 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "inputs": _inputs,
     "show-config": _show_config,
     "show-hipify": _show_hipify,
+    "save-patches": _save_patches,
+    "list-patches": _list_patches,
+    "new-series": _new_series,
+    "drop-patch": _drop_patch,
+    "apply-patches": _apply_patches,
+    "check-patches": _check_patches,
+    "import-patches": _import_patches,
+    "rebase-patches": _rebase_patches,
 }
 """By command name: takes the command, the project that it speaks of, and the workplace; returns the result as plain data."""

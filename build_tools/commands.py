@@ -21,7 +21,8 @@ from build_tools.console.select import console_for
 from build_tools.errors import HipwrightError, Kind
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
 from build_tools.options.fronts import nox_words
-from build_tools.options.resolve import close_to, command_parser, resolve
+from build_tools.options.helping import help_text
+from build_tools.options.resolve import close_to, resolve
 from build_tools.process import Runner, base_environment, mask, printable
 from build_tools.shown import shown
 from build_tools.types import Platform, ProjectName
@@ -162,7 +163,7 @@ def execute(call: Call) -> Ending:
         if {"-h", "--help"} & set(call.arguments):
             projects = project_names(call.clone / "external-builds")
             command = replace(call.command, summary=call.command.summary.format(project=call.project))
-            sys.stdout.write(command_parser(command, projects, call.prog).format_help())
+            sys.stdout.write(help_text(command, projects, call.prog, project=call.project))
             return None
         resolved = edge.resolve()
         with _ended_by_signals():

@@ -127,7 +127,8 @@ def _commands() -> str:
     ]
     for command in (*COMMANDS.values(), *PROJECT_COMMANDS.values()):
         listed = ", ".join(f"`{_shown(option)}`" for option in command.options)
-        parts += [f"## `{_typed(command)}`", command.summary.replace("{project}", "`<p>`"), f"Takes {listed}."]
+        plain = "" if command.plain is None else f"`{command.plain[0]}` ({command.plain[1]}), "
+        parts += [f"## `{_typed(command)}`", command.summary.replace("{project}", "`<p>`"), f"Takes {plain}{listed}."]
     parts.insert(
         1, "`<p>` stands for a project's name, with `_` for `-`: there is one such session for each project in `external-builds`."
     )

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import Final, NewType
+from typing import Final, Literal, NewType
 
-__all__ = ["CommitId", "GfxTarget", "ObjectKey", "Platform", "ProjectName", "Sha256", "Stage", "TreeId", "is_commit_id"]
+__all__ = [
+    "CommitId",
+    "GfxTarget",
+    "ObjectKey",
+    "Platform",
+    "ProjectName",
+    "Severity",
+    "Sha256",
+    "Stage",
+    "TreeId",
+    "is_commit_id",
+]
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
@@ -27,6 +38,9 @@ ProjectName = NewType("ProjectName", str)
 
 ObjectKey = NewType("ObjectKey", str)
 """A key in a store: relative, ``/`` between parts, no leading slash, never URL-encoded."""
+
+Severity = Literal["error", "warning", "note"]
+"""How bad a finding is: an error is one that must be mended, a note is nothing that needs to be."""
 
 
 def is_commit_id(text: str) -> bool:

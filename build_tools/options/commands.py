@@ -13,6 +13,26 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "PROJECT_COMMANDS", "Command"]
 
+_OF_ONE: Final = frozenset(
+    {
+        "from",
+        "until",
+        "tier",
+        "diff",
+        "manifest-out",
+        "for-ref",
+        "copy-of",
+        "onto",
+        "against",
+        "phase",
+        "refresh",
+        "lint-only",
+        "continue",
+        "abort",
+    }
+)
+"""Options that say what one command does, and are no setting."""
+
 _COMMON: Final = ("work-dir", "cache-dir", "json", "traceback", "wait")
 _SOURCES: Final = (
     "ref",
@@ -22,13 +42,14 @@ _SOURCES: Final = (
     "lock",
     "manifest",
     "pins",
+    "line",
     "relock",
     "release-type",
     "depth",
     "partial",
 )
 _ROCM: Final = ("python", "rocm-find-links", "rocm-index-url", "rocm-version", "find-links", "index-url")
-_RUN: Final = ("from-receipt", "dry-run", "explain", "force", "verify", "hipify", "discard-local")
+_RUN: Final = ("from-receipt", "dry-run", "explain", "force", "verify", "hipify", "strict", "three-way", "discard-local")
 _BUILD: Final = ("gpu-family", "gfx", "artifact-group", "jobs")
 _PUBLISH: Final = ("store", "run-id")
 _ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_PUBLISH, "channel", *_COMMON)
@@ -38,7 +59,8 @@ _ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_PUBLISH, "channel", *_COMMON
 class Command:
     """One command: the front that runs it, what it does, the names of the options it takes, and the stage it ends after.
 
-    ``paths`` says what its plain arguments are, files and folders, when it takes any.
+    ``paths`` says what its plain arguments are, files and folders, when it takes any; ``words`` says it of other ones, ``word`` is
+    what one of them is called in the help.
     """
 
     name: str
@@ -47,6 +69,15 @@ class Command:
     option_names: tuple[str, ...]
     until: Stage | None = None
     paths: str | None = None
+    words: str | None = None
+    word: str = "NAME"
+
+    @property
+    def plain(self) -> tuple[str, str] | None:
+        """What its plain arguments are called in the help, and what they are; None when it takes none."""
+        if self.paths is not None:
+            return "PATH", self.paths
+        return None if self.words is None else (self.word, self.words)
 
     @property
     def options(self) -> tuple[Option, ...]:
@@ -97,7 +128,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="show-config",
         front="invoke",
         summary="Show every option's value and where it came from.",
-        option_names=tuple(name for name in OPTIONS if name not in {"from", "until", "tier", "diff", "manifest-out"}),
+        option_names=tuple(name for name in OPTIONS if name not in _OF_ONE),
     ),
     Command(
         name="show-hipify",
@@ -105,6 +136,58 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         summary="Compare what hipify did between two locks: files added, changed, gone.",
         option_names=("projects", *_COMMON),
         paths="locks, the earlier one first; the work dir's own is the later one when only one is named",
+    ),
+    Command(
+        name="save-patches",
+        front="invoke",
+        summary="Write the commits of source trees into their patch series, so that a clean checkout gives the same trees.",
+        option_names=("projects", "refresh", "dry-run", *_COMMON),
+    ),
+    Command(
+        name="apply-patches",
+        front="invoke",
+        summary="Bring source trees to what their patch series say.",
+        option_names=("projects", "until", "strict", "three-way", "discard-local", "dry-run", *_COMMON),
+    ),
+    Command(
+        name="check-patches",
+        front="invoke",
+        summary="Prove patch series: well-formed, applying to every ref of their line, the same when saved again.",
+        option_names=("projects", "line", "origin", "lint-only", "against", "strict", "three-way", *_COMMON),
+    ),
+    Command(
+        name="list-patches",
+        front="invoke",
+        summary="Show patch series: age, size, owner, upstream, state.",
+        option_names=("projects", "line", *_COMMON),
+    ),
+    Command(
+        name="rebase-patches",
+        front="invoke",
+        summary="Carry a patch series to another ref, beside the source trees.",
+        option_names=("projects", "line", "onto", "origin", "submodule-url", "continue", "abort", "dry-run", *_COMMON),
+    ),
+    Command(
+        name="import-patches",
+        front="invoke",
+        summary="Take over a quilt series that others keep.",
+        option_names=("projects", "line", "phase", "dry-run", *_COMMON),
+        paths="the folder that holds the file `series`, or has it in debian/patches",
+    ),
+    Command(
+        name="new-series",
+        front="invoke",
+        summary="Begin a patch line, or declare that refs need no patches.",
+        option_names=("projects", "line", "for-ref", "copy-of", "dry-run", *_COMMON),
+        words="why refs need no patches, when no line is named",
+        word="WHY",
+    ),
+    Command(
+        name="drop-patch",
+        front="invoke",
+        summary="Take patches out of a series.",
+        option_names=("projects", "line", "dry-run", *_COMMON),
+        words="patches, by the file or by its name in the series",
     ),
 )
 """Commands that exist once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import keyword
 from typing import TYPE_CHECKING, Any
 
 from invoke.tasks import Task
@@ -38,6 +39,9 @@ def task_for(command: Command, projects: Sequence[str], run: Callable[[list[str]
     for option in command.options:
         for flag in flags_of(option, projects):
             name = flag[2:].replace("-", "_")
+            if keyword.iskeyword(name):
+                # invoke takes the underscore off again.
+                name += "_"
             flags[name] = flag
             helps[name] = option.help
             default: Any = False if option.kind == "flag" else [] if option.repeatable else None

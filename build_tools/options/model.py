@@ -91,6 +91,7 @@ class Settings:
     """The values of all options, and the plain arguments; a command reads those that it takes, the others keep their defaults."""
 
     paths: tuple[Path, ...] = ()
+    words: tuple[str, ...] = ()
 
     projects: tuple[str, ...] = _option((), "names", "what", "Projects to work on, in this order.", metavar="P1,P2")
     ref: Mapping[str, str] = _option({}, "text", "what", "Branch, tag or commit of the project.", metavar="REF", per_project=True)
@@ -112,6 +113,23 @@ class Settings:
         "Where a submodule of the project is fetched from instead of its recorded address.",
         metavar="PATH=URL",
         per_project=True,
+    )
+    line: str | None = _option(None, "text", "what", "Patch line, instead of the one that the ref finds.", metavar="NAME")
+    lines_for: tuple[str, ...] = _option(
+        (), "names", "what", "Refs, or patterns of refs, that are to find the line.", name="for-ref", metavar="REF"
+    )
+    copy_of: str | None = _option(None, "text", "what", "Begin the line with the patches of this one.", metavar="NAME")
+    onto: str | None = _option(None, "text", "what", "Ref that the series is carried to.", metavar="REF")
+    against: str | None = _option(
+        None, "text", "what", "Tell cosmetic from real changes since this commit of the clone.", metavar="COMMIT"
+    )
+    phase: str | None = _option(
+        None,
+        "choice",
+        "what",
+        "Patches of hipify's input, or of its result.",
+        choices=("base", "hipified"),
+        metavar="base|hipified",
     )
     lock: Path | None = _option(None, "path", "what", "Use this lock and nothing else.", metavar="FILE")
     manifest: str | None = _option(
@@ -228,6 +246,14 @@ class Settings:
     discard_local: bool = _option(
         False, "flag", "how", "Drop a person's edits and commits in the tree when it has to move; what is dropped is named."
     )
+    strict: bool = _option(False, "flag", "how", "Take a patch that the sources have already for an error.")
+    three_way: bool = _option(False, "flag", "how", "Where a patch does not apply, try a merge beside the tree and show it.")
+    refresh: bool = _option(
+        False, "flag", "how", "Write all patches anew, those too whose hunks moved; each hunk that moved is shown."
+    )
+    lint_only: bool = _option(False, "flag", "how", "Look at the files alone; no source tree is made.")
+    go_on: bool = _option(False, "flag", "how", "Go on after a conflict that was solved.", name="continue")
+    abort: bool = _option(False, "flag", "how", "Give up what stopped at a conflict.")
     tier: str = _option("ci", "choice", "how", "Which real inputs: those of every run, or all.", choices=("ci", "real"))
 
 
@@ -235,7 +261,7 @@ def _collect() -> tuple[dict[str, Option], dict[str, str]]:
     options: dict[str, Option] = {}
     fields: dict[str, str] = {}
     for entry in dataclasses.fields(Settings):
-        if entry.name == "paths":
+        if entry.name in {"paths", "words"}:
             continue
         kind, group, text, more = entry.metadata["option"]
         rest = dict(more)

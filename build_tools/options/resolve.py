@@ -13,6 +13,7 @@ from build_tools.config.load import read_toml
 from build_tools.errors import HipwrightError, Where
 from build_tools.options.model import GROUPS, OPTIONS, Option, Settings, flags_of
 from build_tools.types import Stage
+from build_tools.urls import is_unclear
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +29,8 @@ _SHOWN = 40
 _LARGEST = 2**31 - 1
 """What programs that are given such a number, git with its depth among them, take at the most."""
 _PATHS = "paths"
+_WORDS = "words"
+_PLAIN = frozenset({_PATHS, _WORDS})
 _ON = frozenset({"1", "yes", "on", "true"})
 _OFF = frozenset({"0", "no", "off", "false"})
 _FOR_TESTS = "HIPWRIGHT_TEST_"
@@ -41,6 +44,13 @@ class Given:
     text: str
     origin: str
     base: Path
+
+    def __post_init__(self) -> None:
+        """Refuse an address whose password nothing could hide, before anything tells of it."""
+        if is_unclear(self.text):
+            message = f"{self.origin} is an address in which a user or password holds what ends it"
+            hint = "write such a character as its code: %2F for a slash, %20 for a space, %3F for a question mark, %23 for a hash sign"
+            raise HipwrightError("bad-option-value", message, hint=hint)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -91,8 +101,9 @@ def command_parser(command: Command, projects: Sequence[str], prog: str) -> argp
                     continue
                 text = option.help if project is None else option.help.replace("the project", project)
                 section.add_argument(flag, dest=target, action="append", metavar=option.metavar or "VALUE", help=text)
-    if command.paths:
-        parser.add_argument("paths", nargs="*", metavar="PATH", help=command.paths)
+    if command.plain is not None:
+        metavar, text = command.plain
+        parser.add_argument(_WORDS if command.words else _PATHS, nargs="*", metavar=metavar, help=text)
     parser.known = tuple(known)
     return parser
 
@@ -143,6 +154,8 @@ def resolve(
     values: dict[str, Any] = {"work_dir": clone / ".work"}
     if command.paths:
         values["paths"] = tuple(_absolute(path) for path in given.pop(_PATHS, ()))
+    if command.words:
+        values["words"] = tuple(word.text for word in given.pop(_WORDS, ()))
     origins: dict[str, str] = {}
     for target, texts in given.items():
         name, project = target.split("\0")
@@ -169,8 +182,8 @@ def _name(target: str) -> str:
 
 def _overruled(target: str, given: Mapping[str, object]) -> bool:
     """Whether a higher level already said the same thing by another option."""
-    says = OPTIONS[_name(target)].says if target != _PATHS else None
-    return says is not None and any(other != _PATHS and OPTIONS[_name(other)].says == says for other in given)
+    says = OPTIONS[_name(target)].says if target not in _PLAIN else None
+    return says is not None and any(other not in _PLAIN and OPTIONS[_name(other)].says == says for other in given)
 
 
 def _from_arguments(
@@ -185,7 +198,7 @@ def _from_arguments(
         if texts and not all(isinstance(text, str) for text in texts):
             # argparse takes "--" out of an option's value and leaves nothing of it.
             raise HipwrightError("bad-option-value", f"--{_name(target)} does not take '--'")
-        if texts and target == _PATHS:
+        if texts and target in _PLAIN:
             found[target] = [Given(text=text, origin="command line", base=base) for text in texts]
         elif texts:
             flag = next(iter(flags_of(OPTIONS[_name(target)], [target.split("\0")[1]])))

@@ -254,6 +254,8 @@ def test_help_is_the_option_model(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.startswith("usage: nox -s build_torch_spline_conv --")
     assert "--torch-spline-conv-ref REF" in out
+    assert "--sample-ref" not in out, "an option that every project has is shown once"
+    assert "sample-companion" in out.replace("\n", " ")
     assert "--gpu-family F" in out
     assert "{project}" not in out
 

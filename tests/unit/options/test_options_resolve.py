@@ -246,3 +246,32 @@ def test_what_is_said_of_one_project_is_written_back_whatever_kind_it_is() -> No
     assert again.settings == first.settings
     assert again.settings.dir == {"sample": Path("/trees/sample")}
     assert again.settings.submodule_url == {"sample": ("a=https://host.example/a", "b=/srv/b")}
+
+
+@pytest.mark.parametrize("url", ["https://me:secret/word@host.invalid/x", "https://me:secret word@host.invalid/x"])
+@pytest.mark.parametrize("level", ["typed", "twice", "environment", "file"])
+def test_an_address_whose_password_could_not_be_hidden_is_refused_without_repeating_it(
+    tmp_path: Path, url: str, level: str
+) -> None:
+    for name, command, text in (
+        ("--pytorch-origin", BUILD, url),
+        ("--pytorch-submodule-url", BUILD, f"third_party/x={url}"),
+        ("--rocm-find-links", PIPELINE, url),
+        ("--rocm-index-url", PIPELINE, url),
+        ("--from-receipt", PIPELINE, url),
+    ):
+        arguments: list[str] = []
+        environment = {}
+        (tmp_path / "hipwright.toml").unlink(missing_ok=True)
+        if level in {"typed", "twice"}:
+            arguments = [name, text, *([name, "https://other.invalid/"] if level == "twice" else [])]
+        elif level == "environment":
+            environment = {f"HIPWRIGHT_{name[2:].upper().replace('-', '_')}": text}
+        else:
+            (tmp_path / "hipwright.toml").write_text(f'{name[2:]} = "{text}"\n', encoding="utf-8")
+        with pytest.raises(HipwrightError) as caught:
+            read(command, arguments, environment, tmp_path)
+        assert caught.value.code.name == "bad-option-value"
+        assert "secret" not in f"{caught.value.message} {caught.value.hint}"
+        assert "word" not in caught.value.message.replace("password", "")
+        assert "%2F" in str(caught.value.hint)
