@@ -1,55 +1,118 @@
-"""Applying a series: ``git am`` beside the tree, in an empty work folder, so that a patch that fails has changed nothing.
+"""Applying a series to a source tree: its base patches to the locked commits, its hipified ones to hipify's result.
 
-The options make the result depend on the patches alone: subjects and line ends verbatim, no fuzz, no merging, committer dates from the
-patches, a fixed committer. The tree moves onto the new commits when all modules' patches are applied.
+All is made beside the tree, which moves onto the new commits when all modules' patches are in: a patch that fails has changed nothing.
+:func:`replay` is the part that moves nothing and records nothing, for whoever wants to know what a series makes of given commits.
 """
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from build_tools import files
+from build_tools import digest
 from build_tools.errors import HipwrightError, Where
-from build_tools.patches.sections import pin_changes, unquoted
-from build_tools.process import printable
+from build_tools.patches.applied import AppliedPatch, note_patches
+from build_tools.patches.beside import bench_at
+from build_tools.patches.conflict import conflict
+from build_tools.patches.hints import drop_line, refresh_line
+from build_tools.patches.judge import judge
+from build_tools.patches.sections import pin_changes
+from build_tools.patches.sound import refuse_broken, refuse_unsound
+from build_tools.patches.upstream import same_upstream, upstream_reason
+from build_tools.shown import shown
 from build_tools.sources.arrange import Arrangement, Target, arrange
 from build_tools.sources.assemble import assemble, pinned
 from build_tools.sources.contents import GITLINK
-from build_tools.sources.git import shown
-from build_tools.sources.modules import Module, deepest_first, temporary_name
-from build_tools.sources.phases import Phase, finish, marked_modules, record_submodules
+from build_tools.sources.modules import deepest_first
+from build_tools.sources.phases import finish, marked_modules, record_submodules
 from build_tools.sources.told import called
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from build_tools.patches.applied import Outcome
+    from build_tools.patches.beside import Bench, Made
+    from build_tools.patches.judge import Judgement
     from build_tools.patches.series import Patch, Series
-    from build_tools.process import Completed
     from build_tools.receipts.lock import LockedSources, SubmodulePin
     from build_tools.sources.bring import Bringer
-    from build_tools.sources.git import Git, Repository
+    from build_tools.sources.git import Git
+    from build_tools.sources.modules import Module
+    from build_tools.sources.phases import Phase
     from build_tools.types import CommitId, Platform
 
-__all__ = ["apply_base_patches", "apply_hipified_patches"]
+__all__ = ["Replayed", "apply_base_patches", "apply_hipified_patches", "replay"]
 
-_OPTIONS: Final = (
-    "--keep",
-    "--keep-cr",
-    "--whitespace=nowarn",
-    "--no-scissors",
-    "--committer-date-is-author-date",
-    "--no-gpg-sign",
-    "--no-3way",
-    "--no-reject",
-    "--patch-format=mbox",
-)
-_MODES: Final = len(":100644 100644 ")
-_FAILED = re.compile(rb"^error: patch failed: (?P<file>.+):(?P<line>\d+)$", re.MULTILINE)
-_COMPLAINT = re.compile(rb"^error: (?!patch failed: )(?P<text>.+)$", re.MULTILINE)
-_HUNK = re.compile(rb"^@@ -(?P<start>\d+)")
+_MOVED: Final = 5
+"""How many hunks that lie elsewhere are told of one patch."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Replayed:
+    """What a module comes to: its commit with the phase's patches on top, and each of these as the tree's record has it."""
+
+    head: CommitId
+    patches: tuple[AppliedPatch, ...]
+
+
+def replay(
+    series: Series,
+    phase: Phase,
+    starts: Mapping[Module, CommitId],
+    *,
+    tree: Path,
+    platform: Platform,
+    log: Path,
+    say: Callable[[str], None],
+    strict: bool = False,
+    three_way: bool = False,
+) -> dict[str, Replayed]:
+    """Apply a phase of a series on top of given commits, beside the tree: nothing moves, and nothing is recorded.
+
+    The patches' bytes are those that the series holds, whatever is on disk. The commits' objects are in the modules' repositories
+    afterwards, without a name. Commits that record submodules are not made: see :func:`build_tools.sources.phases.record_submodules`.
+
+    Parameters
+    ----------
+    series
+        The series.
+    phase
+        Which of its patches.
+    starts
+        The commit of each module that the patches go on top of; all modules of the tree.
+    tree
+        The source tree, inside whose ``.git`` the work is done.
+    platform
+        Patches for other platforms are left out, and said so.
+    log
+        What ``git am`` says is appended here.
+    say
+        Takes one line of talk.
+    strict
+        Whether a patch that the sources have already is an error, and not left out.
+    three_way
+        Whether the error for a patch that does not apply tells what a merge makes of it.
+
+    Returns
+    -------
+    dict[str, Replayed]
+        By the module's path.
+
+    Raises
+    ------
+    HipwrightError
+        ``patch-conflict`` (patch, module, file, hunk), ``patch-misplaced``, with ``strict`` ``patch-upstream``, or ``bad-series`` for a
+        module that is not there, a file with several patches, or a hipified patch that moves a submodule.
+    """
+    work = _Work(tree=tree, series=series, phase=phase, platform=platform, log=log, say=say, strict=strict, three_way=three_way)
+    work.check_modules({module.path for module in starts})
+    heads = {module.path: work.apply_to(module, start) for module, start in starts.items()}
+    patches = work.outcomes()
+    return {
+        path: Replayed(head=head, patches=tuple(patch for patch in patches if patch.module == path))
+        for path, head in heads.items()
+    }
 
 
 def apply_base_patches(
@@ -64,7 +127,9 @@ def apply_base_patches(
     log: Path,
     say: Callable[[str], None],
     discard_local: bool = False,
-) -> None:
+    strict: bool = False,
+    three_way: bool = False,
+) -> bool:
     """Apply a series' base patches to the locked commits, in every module, and move the tree there; hipify comes after.
 
     A patch that changes the commit that a module records for a submodule moves that submodule: a parent's patches count first, then its
@@ -92,15 +157,24 @@ def apply_base_patches(
         Takes one line of talk.
     discard_local
         Whether a person's changes may go; they are named, and kept in a bundle inside the tree's ``.git``.
+    strict
+        Whether a patch that the sources have already is an error, and not left out.
+    three_way
+        Whether the error for a patch that does not apply tells what a merge makes of it.
+
+    Returns
+    -------
+    bool
+        Whether the tree moved, and nothing else is in it.
 
     Raises
     ------
     HipwrightError
-        ``patch-conflict`` (patch, module, file, hunk), ``bad-series``, or ``lock-conflict`` when the patches leave other submodules than
+        As :func:`replay`; or ``lock-conflict`` when the patches leave other submodules than
         are locked, with everything as before; ``unsaved-work`` when moving the tree would lose something of a person's.
     """
     modules = marked_modules(tree, git=git, say=say)
-    work = _Work(tree=tree, series=series, phase="base", platform=platform, git=git, log=log, say=say)
+    work = _Work(tree=tree, series=series, phase="base", platform=platform, log=log, say=say, strict=strict, three_way=three_way)
     found = assemble(
         pinned(locked, after_base),
         tree=tree,
@@ -117,8 +191,9 @@ def apply_base_patches(
     same = {(module.path, module.entry, markers.upstream) for module, markers in modules.items()}
     if same == {(path, one.module.entry, one.upstream) for path, one in found.items()}:
         commits = {path: dict.fromkeys(("base", "hipified", "finished"), commit) for path, commit in heads.items()}
-        finish(tree, modules, commits, git=git, say=say, discard_local=discard_local)
-        return
+        moved = finish(tree, modules, commits, git=git, say=say, discard_local=discard_local)
+        work.note()
+        return moved
     names = ("upstream", "base", "hipified", "finished")
     wanted = {
         path: Target(
@@ -127,7 +202,9 @@ def apply_base_patches(
         for path, one in found.items()
     }
     plan = Arrangement(tree=tree, have=tuple(modules), wanted=wanted)
-    arrange(plan, git=git, say=say, discard_local=discard_local, repair=False)
+    moved = arrange(plan, git=git, say=say, discard_local=discard_local, repair=False)
+    work.note()
+    return moved
 
 
 def apply_hipified_patches(
@@ -139,13 +216,17 @@ def apply_hipified_patches(
     log: Path,
     say: Callable[[str], None],
     discard_local: bool = False,
-) -> None:
+    strict: bool = False,
+    three_way: bool = False,
+) -> bool:
     """Apply a series' hipified patches to hipify's result, in every module, and move the tree there; as :func:`apply_base_patches`.
 
     None of them can move a submodule: hipify has read the submodules as they are.
     """
     modules = marked_modules(tree, git=git, say=say)
-    work = _Work(tree=tree, series=series, phase="hipified", platform=platform, git=git, log=log, say=say)
+    work = _Work(
+        tree=tree, series=series, phase="hipified", platform=platform, log=log, say=say, strict=strict, three_way=three_way
+    )
     work.check_modules({module.path for module in modules})
     heads = {module.path: work.apply_to(module, modules[module].hipified) for module in deepest_first(modules)}
     upstream = {module: markers.upstream for module, markers in modules.items()}
@@ -153,135 +234,130 @@ def apply_hipified_patches(
         tree, upstream, heads, phase="hipified", subject="Record the submodules with their hipified patches"
     )
     commits = {path: {"finished": commit} for path, commit in heads.items()}
-    finish(tree, modules, commits, git=git, say=say, discard_local=discard_local)
+    moved = finish(tree, modules, commits, git=git, say=say, discard_local=discard_local)
+    work.note()
+    return moved
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Work:
-    """One phase of one series on one tree."""
+    """One phase of one series on one tree; ``found`` is what became of each patch, by its name."""
 
     tree: Path
     series: Series
     phase: Phase
     platform: Platform
-    git: Git
     log: Path
     say: Callable[[str], None]
-
-    def apply_to(self, module: Module, start: CommitId) -> CommitId:
-        """Return a module's commit with the phase's patches on top of ``start``."""
-        patches = self.series.select(self.phase, module.path, self.platform)
-        if not patches:
-            return start
-        head = self._apply_to(module, start, patches)
-        self.say(f"{self.tree.name}: {len(patches)} {self.phase} {_plural(len(patches))} applied to {called(module.path)}")
-        return head
+    strict: bool
+    three_way: bool
+    found: dict[str, AppliedPatch] = field(default_factory=dict)
 
     def check_modules(self, paths: Collection[str]) -> None:
-        """Refuse patches for modules that the tree does not have."""
+        """Refuse patches for modules that the tree does not have, and note those for other platforms."""
         for patch in self.series.patches:
             if patch.phase != self.phase:
                 continue
             if not patch.applies_on(self.platform):
-                self.say(f"{self.tree.name}: {patch.name} is left out: it is for {', '.join(patch.entry.platforms)} only")
+                self._say(f"{patch.name} is left out: it is for {', '.join(patch.entry.platforms)} only")
+                self._note(patch, "other-platform")
             elif patch.module not in paths:
                 message = f"{patch.name} is for the module {patch.module}, which this tree does not have"
                 raise HipwrightError("bad-series", message, where=Where(file=patch.file, module=patch.module))
 
-    def _apply_to(self, module: Module, start: CommitId, patches: tuple[Patch, ...]) -> CommitId:
-        scratch = temporary_name(self.tree, "am")
-        try:
-            self.git.capture("init", "--quiet", "--template=", scratch, cwd=self.tree)
-            # New objects go straight into the module; git am takes from them the files that it needs.
-            repository = self.git.at(scratch).with_env({"GIT_OBJECT_DIRECTORY": str(module.git_dir / "objects")})
-            repository.capture("update-ref", "--no-deref", "HEAD", start)
-            repository.capture("read-tree", start)
-            done = repository.capture("am", *_OPTIONS, "--", *(patch.file for patch in patches), check=False)
-            self._write_log(module, done)
-            if done.returncode != 0:
-                raise self._conflict(module, scratch, patches, done.stdout + done.stderr)
-            return self._checked(module, repository, start, patches)
-        finally:
-            files.remove_tree(scratch)
-
-    def _checked(self, module: Module, repository: Repository, start: CommitId, patches: tuple[Patch, ...]) -> CommitId:
-        head = repository.head()
-        made = int(repository.text("rev-list", "--count", f"{start}..HEAD"))
-        if head is None or made != len(patches):
-            message = (
-                f"{len(patches)} patch files for {called(module.path)} became {made} commits: a file holds more than one patch"
-            )
-            raise HipwrightError("bad-series", message, where=Where(file=patches[0].file, module=module.path))
-        if self.phase == "hipified":
-            self._refuse_pin_moves(module, repository, start, head, patches)
+    def apply_to(self, module: Module, start: CommitId) -> CommitId:
+        """Return a module's commit with the phase's patches on top of ``start``."""
+        pending = self.series.select(self.phase, module.path, self.platform)
+        if not pending:
+            return start
+        for patch in pending:
+            refuse_unsound(patch)
+        head, count = start, 0
+        while pending:
+            with bench_at(self.tree, module, head, log=self.log) as bench:
+                mailed = bench.mail(pending)
+                judged = judge(bench, pending[: len(mailed.made)], mailed.made)
+                good = len(judged) - (1 if judged and judged[-1].twice else 0)
+                for patch, made, judgement in zip(pending, mailed.made[:good], judged, strict=False):
+                    self._applied(patch, made, judgement)
+                    head, count = made.commit, count + 1
+                if self.phase == "hipified":
+                    _refuse_pin_moves(module, pending, mailed.made)
+                if good == len(pending):
+                    break
+                self._left_out(bench, pending[good], head, judged[good] if good < len(judged) else None, mailed.said)
+                pending = pending[good + 1 :]
+        if count:
+            self._say(f"{count} {self.phase} {'patch' if count == 1 else 'patches'} applied to {called(module.path)}")
         return head
 
-    def _refuse_pin_moves(
-        self, module: Module, repository: Repository, start: CommitId, head: CommitId, patches: tuple[Patch, ...]
-    ) -> None:
-        changed = repository.records("diff-tree", "-r", "-z", "--no-renames", start, head)
-        if not any(record.startswith(b":") and GITLINK in record[:_MODES] for record in changed):
-            return
-        places = ((patch, change.line) for patch in patches for change in pin_changes(patch.data))
-        patch, line = next(places, (patches[0], None))
+    def outcomes(self) -> list[AppliedPatch]:
+        """Return what became of the phase's patches, in the order of the series."""
+        return [self.found[patch.name] for patch in self.series.patches if patch.name in self.found]
+
+    def note(self) -> None:
+        """Note in the tree what it has of the series."""
+        note_patches(self.tree, self.phase, self.outcomes(), line=self.series.line)
+
+    def _applied(self, patch: Patch, made: Made, judgement: Judgement) -> None:
+        self._note(patch, "offset" if judgement.moved else "applied", made.commit)
+        if judgement.moved:
+            told = [str(moved) for moved in judgement.moved[:_MOVED]]
+            left = len(judgement.moved) - len(told)
+            more = f", and {left} more" if left else ""
+            self._say(f"{patch.name} is applied with an offset: {', '.join(told)}{more}")
+        for file in judgement.edited:
+            what = f"makes something else of {shown(file)} than its index line says, so it was changed by hand"
+            self._say(f"{patch.name} {what}; to have it written anew: {refresh_line(self.tree.name)}")
+
+    def _left_out(self, bench: Bench, patch: Patch, head: CommitId, judgement: Judgement | None, said: bytes) -> None:
+        """Leave out a patch that the sources have already; refuse one for which that cannot be said."""
+        if judgement is None:
+            reason = upstream_reason(bench, patch, head)
+            if reason is None:
+                refuse_broken(patch)
+                raise conflict(bench, patch, head, said, tree=self.tree, three_way=self.three_way)
+        else:
+            commit = same_upstream(bench, patch, head)
+            if commit is None:
+                message = (
+                    f"{patch.name} may land in the wrong place of {called(patch.module)}: "
+                    "what it does is in the files already, and they have a second place that looks like the one it was made for"
+                )
+                hint = f"if the sources have it, take it out of the series: {drop_line(patch.name)}; else make it anew"
+                raise HipwrightError(
+                    "patch-misplaced", message, where=Where(file=patch.file, module=patch.module), hint=hint, log=self.log
+                )
+            reason = f"commit {commit[:12]} of upstream is the same change"
+        drop = f"drop it: {drop_line(patch.name)}"
+        if self.strict:
+            message = f"{called(patch.module)} has {patch.name} already: {reason}"
+            raise HipwrightError("patch-upstream", message, where=Where(file=patch.file, module=patch.module), hint=drop)
+        self._say(f"{patch.name} is left out, {called(patch.module)} has it already: {reason}; {drop}")
+        self._note(patch, "upstream")
+
+    def _note(self, patch: Patch, outcome: Outcome, commit: CommitId | None = None) -> None:
+        self.found[patch.name] = AppliedPatch(
+            file=patch.name,
+            module=patch.module,
+            phase=self.phase,
+            digest=digest.of_bytes(patch.data),
+            outcome=outcome,
+            commit=commit,
+        )
+
+    def _say(self, text: str) -> None:
+        self.say(f"{self.tree.name}: {text}")
+
+
+def _refuse_pin_moves(module: Module, patches: Sequence[Patch], made: Sequence[Made]) -> None:
+    for patch, commit in zip(patches, made, strict=False):
+        if not any(GITLINK in {change.old_mode, change.new_mode} for change in commit.changes.values()):
+            continue
+        line = next((change.line for change in pin_changes(patch.data)), None)
         message = f"{patch.name} changes the commit of a submodule of {called(module.path)}, which only a base patch can do"
         hint = "hipify has read the submodules as they are: move the patch to the folder base"
         raise HipwrightError("bad-series", message, where=Where(file=patch.file, line=line, module=module.path), hint=hint)
-
-    def _write_log(self, module: Module, done: Completed) -> None:
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        with self.log.open("ab") as sink:
-            sink.write(f"$ {printable(done.argv)}  # {called(module.path)}\n".encode())
-            sink.write(done.stdout + done.stderr)
-
-    def _conflict(self, module: Module, scratch: Path, patches: tuple[Patch, ...], said: bytes) -> HipwrightError:
-        patch = _failing(scratch, patches)
-        found = _FAILED.search(said)
-        if found is not None:
-            file = shown(found["file"])
-            line, hunk = _hunk(patch, found["file"], int(found["line"]))
-            what = f"the hunk for line {int(found['line'])} of {file} does not fit"
-        else:
-            complaint = _COMPLAINT.search(said)
-            what = shown(complaint["text"]) if complaint else "git am refuses it"
-            file, line, hunk = None, None, None
-        return HipwrightError(
-            "patch-conflict",
-            f"{patch.name} does not apply to {called(module.path)}: {what}",
-            where=Where(file=patch.file, line=line, module=module.path, member=file),
-            hint="the tree is as it was; change or drop the patch in the series, or choose another ref",
-            log=self.log,
-            excerpt=hunk,
-        )
-
-
-def _failing(scratch: Path, patches: tuple[Patch, ...]) -> Patch:
-    """Return the patch at which ``git am`` stopped."""
-    try:
-        number = int((scratch / ".git" / "rebase-apply" / "next").read_text(encoding="ascii"))
-    except (OSError, ValueError):
-        return patches[0]
-    return patches[min(number, len(patches)) - 1]
-
-
-def _hunk(patch: Patch, file: bytes, start: int) -> tuple[int | None, str | None]:
-    """Return the line of the patch file where the hunk for a file's line ``start`` begins, and the hunk."""
-    lines = patch.data.split(b"\n")
-    inside = False
-    for number, line in enumerate(lines):
-        if line.startswith(b"--- "):
-            inside = unquoted(line[4:].split(b"\t")[0]).removeprefix(b"a/") == file
-        found = _HUNK.match(line)
-        if inside and found and int(found["start"]) == start:
-            end = number + 1
-            while end < len(lines) and lines[end][:1] in {b" ", b"+", b"-", b"\\"} and not lines[end].startswith(b"-- "):
-                end += 1
-            return number + 1, b"\n".join(lines[number:end]).decode("utf-8", "replace")
-    return None, None
-
-
-def _plural(count: int) -> str:
-    return "patch" if count == 1 else "patches"
 
 
 def _other_submodules(series: Series, tree: Path, what: str) -> HipwrightError:

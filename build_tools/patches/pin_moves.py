@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
-from build_tools.patches.sections import PinChange, pin_changes, sections
+from build_tools.patches.conflict import what_failed
+from build_tools.patches.hints import drop_line
+from build_tools.patches.sections import PinChange, may_move_submodules, pin_changes, sections
+from build_tools.patches.upstream import has_result
 from build_tools.receipts.lock import SubmodulePin
 from build_tools.shown import shown
 from build_tools.sources.contents import read_file, submodules
@@ -34,14 +37,9 @@ if TYPE_CHECKING:
     from build_tools.sources.git import Git, Repository
     from build_tools.types import Platform
 
-__all__ = ["may_move_submodules", "submodule_paths", "submodules_after_base"]
+__all__ = ["submodule_paths", "submodules_after_base"]
 
 _NO_ADDRESSES: Final[Mapping[str, str]] = {}
-
-
-def may_move_submodules(patch: Patch) -> bool:
-    """Return whether a patch may change which submodules there are, at which commits, or where they come from."""
-    return any(part.is_gitlink or part.is_rename or b".gitmodules" in {part.old, part.new} for part in sections(patch.data))
 
 
 def submodule_paths(series: Series, platform: Platform) -> frozenset[str]:
@@ -99,7 +97,7 @@ def submodules_after_base(
         be used afterwards, or ``origin-unreachable``.
     """
     base = [patch for patch in series.patches if patch.phase == "base" and patch.applies_on(platform)]
-    if not any(may_move_submodules(patch) for patch in base):
+    if not any(may_move_submodules(patch.data) for patch in base):
         return sources.submodules
     return _Search(
         series=series,
@@ -180,7 +178,7 @@ class _Search:
     def _children(self, parent: _Found) -> list[_Found]:
         repository = self._repository(parent)
         patches = self.series.select("base", parent.path, self.platform)
-        if any(may_move_submodules(patch) for patch in patches):
+        if any(may_move_submodules(patch.data) for patch in patches):
             content: CommitId | TreeId = self._patched(repository, parent, patches)
         else:
             content = parent.commit
@@ -211,12 +209,20 @@ class _Search:
                     read_file(repository, module.commit, os.fsdecode(part.old))
             repository.capture("read-tree", module.commit, env=env)
             for patch in patches:
-                done = repository.capture("apply", "--cached", "--whitespace=nowarn", "--", patch.file, env=env, check=False)
-                if done.returncode != 0:
-                    said = done.stderr.decode("utf-8", "replace").strip()
-                    message = f"{patch.name} does not apply to {called(module.path)} at commit {module.commit}"
-                    hint = "change or drop the patch in the series, or choose another ref"
-                    where = Where(file=patch.file, module=module.path)
-                    raise HipwrightError("patch-conflict", message, where=where, hint=hint, excerpt=said or None)
+                apply = ("apply", "--cached", "--whitespace=nowarn")
+                done = repository.capture(*apply, "--", patch.file, env=env, check=False)
+                if done.returncode != 0 and not self._is_there(repository, patch, env):
+                    what, where, hunk = what_failed(patch, done.stderr)
+                    message = f"{patch.name} does not apply to {called(module.path)} at commit {module.commit}: {what}"
+                    hint = f"change the patch, or drop it: {drop_line(patch.name)}; or choose another ref"
+                    excerpt = None if hunk is None else hunk.text.decode("utf-8", "replace")
+                    raise HipwrightError("patch-conflict", message, where=where, hint=hint, excerpt=excerpt)
             # A mirror without the contents of all files has those that count.
             return TreeId(repository.text("write-tree", "--missing-ok", env=env))
+
+    def _is_there(self, repository: Repository, patch: Patch, env: Mapping[str, str]) -> bool:
+        """Return whether the sources have a patch already: it is left out then, as it is when the series is applied."""
+        if has_result(repository, patch, repository.text("write-tree", "--missing-ok", env=env)):
+            return True
+        arguments = ("apply", "--cached", "--check", "--reverse", "--whitespace=nowarn", "--", patch.file)
+        return repository.succeeds(*arguments, env=env)

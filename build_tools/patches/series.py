@@ -7,34 +7,72 @@ changes its result. ``<module>`` is the submodule's path, and ``root`` for the r
 from __future__ import annotations
 
 import datetime as dt
-import fnmatch
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
+from packaging.version import Version
 
 from build_tools import digest
-from build_tools.config.load import load_toml
+from build_tools.config.load import line_of, load_toml
 from build_tools.errors import HipwrightError, Where
+from build_tools.patches.hints import drop_line
+from build_tools.patches.layout import NAME, link_in, patch_files, place_of
+from build_tools.patches.lines import find_line, lines_on_disk
+from build_tools.patches.sections import may_move_submodules
+from build_tools.patches.write import settle_series
+from build_tools.process import printable
+from build_tools.receipts.ids import CommitId
 from build_tools.receipts.lock import LockedPatches
-from build_tools.sources.modules import ROOT
+from build_tools.types import Platform
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from build_tools.config.project import Project
     from build_tools.sources.phases import Phase
-    from build_tools.types import Platform, Sha256
+    from build_tools.types import Sha256
 
-__all__ = ["NAME", "Patch", "PatchEntry", "Series", "SeriesFile", "find_line", "load_series", "lock_patches"]
+__all__ = [
+    "DIVIDES",
+    "DIVIDES_HINT",
+    "LINKED",
+    "LINKED_HINT",
+    "NAME",
+    "DropWhen",
+    "Patch",
+    "PatchEntry",
+    "Series",
+    "SeriesFile",
+    "load_series",
+    "lock_patches",
+]
 
-NAME: Final = "series.toml"
-"""The file that gives a series its order and each patch its reason."""
+DIVIDES: Final = "is for some platforms alone and may move submodules, and a lock has the submodules of all platforms"
+DIVIDES_HINT: Final = "let it be for every platform, or split it: what moves submodules apart from what is for one platform"
+"""What is said of a patch that :attr:`Patch.divides_submodules`."""
 
-ROOT_FOLDER: Final = "root"
-"""The folder of the root's patches."""
+LINKED: Final = "lies behind a symbolic link, so it is no file of this line on every machine:"
+LINKED_HINT: Final = "have the file itself there"
+"""What is said of a patch behind a link."""
 
-_PARTS: Final = 3
 NonEmpty = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class DropWhen(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """When a patch is to go: once the sources are of a version, or hold a commit of upstream's; one of the two."""
+
+    version: Annotated[str, msgspec.Meta(pattern=r"^[0-9][0-9A-Za-z.+!-]*(?!\n)$")] | None = None
+    commit: CommitId | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse both and none."""
+        if (self.version is None) == (self.commit is None):
+            message = "say either version or commit"
+            raise ValueError(message)
+        if self.version is not None:
+            # Says by itself, as a ValueError, what is no version.
+            Version(self.version)
 
 
 class PatchEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
@@ -46,7 +84,7 @@ class PatchEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     owner: NonEmpty
     platforms: Annotated[tuple[Literal["linux", "windows"], ...], msgspec.Meta(min_length=1)] = ("linux", "windows")
     added: dt.date
-    drop_when: str | None = None
+    drop_when: DropWhen | None = None
 
 
 class SeriesFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -71,6 +109,12 @@ class Patch:
         """The patch as messages name it."""
         return self.entry.file
 
+    @property
+    def divides_submodules(self) -> bool:
+        """Whether the patch may give a tree other submodules on one platform than on another; one lock is for both."""
+        everywhere = all(self.applies_on(platform) for platform in Platform)
+        return self.phase == "base" and not everywhere and may_move_submodules(self.data)
+
     def applies_on(self, platform: Platform) -> bool:
         """Return whether the patch is for a platform."""
         return platform.value in self.entry.platforms
@@ -91,39 +135,6 @@ class Series:
         )
 
 
-def find_line(project: Project, ref: str, *, folder: Path) -> tuple[str | None, str]:
-    """Return the patch line of a ref, None for a declared state of no patches, and the reason.
-
-    A rule that names the ref exactly counts before patterns; of patterns, the first that matches.
-
-    Parameters
-    ----------
-    project
-        The project with its rules.
-    ref
-        The ref as the lock has it.
-    folder
-        The project's folder, for the hint.
-
-    Raises
-    ------
-    HipwrightError
-        ``no-line`` when no rule matches.
-    """
-    exact = [rule for rule in project.lines if rule.ref == ref]
-    matching = [rule for rule in project.lines if fnmatch.fnmatchcase(ref, rule.ref)]
-    for rule in exact + matching:
-        what = f"{ref} is named by the rule" if rule.ref == ref else f"{ref} matches the rule"
-        why = f": {rule.why}" if rule.why else ""
-        where = f"patches/{rule.line}" if rule.line is not None else "no patches"
-        return rule.line, f"{what} {rule.ref!r}, {where}{why}"
-    rules = ", ".join(f"{rule.ref!r} → {rule.line or 'no patches'}" for rule in project.lines) or "none"
-    held = ", ".join(sorted(path.parent.name for path in folder.glob(f"patches/*/{NAME}"))) or "none"
-    message = f"no rule of {project.name} gives a patch line for {ref!r}; its rules: {rules}; lines on disk: {held}"
-    hint = f'add to project.toml: [[lines]] ref = "{ref}" and line = "<one of the lines>", or why = "<why it needs no patches>"'
-    raise HipwrightError("no-line", message, where=Where(file=folder / "project.toml", key="lines"), hint=hint)
-
-
 def load_series(folder: Path, line: str | None) -> Series:
     """Read the series of a line.
 
@@ -138,24 +149,26 @@ def load_series(folder: Path, line: str | None) -> Series:
     ------
     HipwrightError
         ``bad-series`` when the line has no folder, a file is missing, is named twice, lies in no module and phase, is not in the mail
-        format, or is on disk and not named; ``bad-data-file`` when ``series.toml`` does not fit its model.
+        format, or is on disk and not named, or a patch for some platforms alone may move submodules; ``bad-data-file`` when
+        ``series.toml`` does not fit its model.
     """
     if line is None:
         return Series(line=None, patches=(), digest=digest.of_value([]))
     place = folder / "patches" / line
+    settle_series(place)
     path = place / NAME
     if not path.is_file():
-        message = f"the patch line {line!r} has no {NAME}"
-        raise HipwrightError(
-            "bad-series", message, where=Where(file=path), hint="make that file, or change the rule in project.toml"
-        )
-    patches = tuple(_read(place, path, entry) for entry in load_toml(path, SeriesFile).patch)
+        held = ", ".join(lines_on_disk(folder)) or "none"
+        message = f"the patch line {line!r} has no {NAME}; lines that have one: {held}"
+        begin = printable(["invoke", "new-series", "--projects", folder.name, "--line", line])
+        hint = f"begin it: {begin}; or change the rule in project.toml"
+        raise HipwrightError("bad-series", message, where=Where(file=path), hint=hint)
+    patches = tuple(_read(place, path, entry, number) for number, entry in enumerate(load_toml(path, SeriesFile).patch))
     named = [patch.name for patch in patches]
-    for name in named:
-        if named.count(name) > 1:
-            raise _bad(path, f"{name} is named {named.count(name)} times", name)
-    stray = sorted(found.relative_to(place).as_posix() for found in place.rglob("*.patch"))
-    for name in stray:
+    for number, name in enumerate(named):
+        if name in named[:number]:
+            raise _bad(path, f"{name} is named {named.count(name)} times", number)
+    for name in patch_files(place):
         if name not in named:
             message = f"{place / name} is on disk, and {NAME} does not name it"
             raise HipwrightError("bad-series", message, where=Where(file=path), hint="add it to the series, or remove it")
@@ -163,45 +176,49 @@ def load_series(folder: Path, line: str | None) -> Series:
     return Series(line=line, patches=patches, digest=digest.of_value(rows))
 
 
-def lock_patches(project: Project, ref: str, *, folder: Path) -> LockedPatches:
-    """Return the patch line of a ref with the digest of its series, as the lock keeps it.
+def lock_patches(project: Project, ref: str, *, folder: Path, asked: str | None = None) -> LockedPatches:
+    """Return the patch line of a ref, or the one that is asked for, with the digest of its series, as the lock keeps it.
 
     Raises
     ------
     HipwrightError
-        As :func:`find_line` and :func:`load_series`.
+        As :func:`build_tools.patches.lines.find_line` and :func:`load_series`.
     """
-    line, reason = find_line(project, ref, folder=folder)
+    line, reason = find_line(project, ref, folder=folder, asked=asked)
     return LockedPatches(line=line, reason=reason, digest=load_series(folder, line).digest)
 
 
-def _read(place: Path, series: Path, entry: PatchEntry) -> Patch:
-    parts = PurePosixPath(entry.file).parts
-    phase: Phase | None = None
-    if len(parts) >= _PARTS:
-        phase = "base" if parts[-2] == "base" else "hipified" if parts[-2] == "hipified" else None
-    if phase is None or ".." in parts or PurePosixPath(entry.file).is_absolute() or not entry.file.endswith(".patch"):
-        raise _bad(series, f"{entry.file} is no <module>/base/<name>.patch and no <module>/hipified/<name>.patch", entry.file)
+def _read(place: Path, series: Path, entry: PatchEntry, number: int) -> Patch:
+    lies = place_of(entry.file)
+    if lies is None:
+        raise _bad(series, f"{entry.file} is no <module>/base/<name>.patch and no <module>/hipified/<name>.patch", number)
+    module, phase = lies
     file = place / entry.file
+    link = link_in(place, entry.file)
+    if link is not None:
+        raise _bad(series, f"{entry.file} {LINKED} {link}", number, hint=LINKED_HINT)
     try:
         data = file.read_bytes()
     except OSError:
-        raise _bad(series, f"{entry.file} is named here and cannot be read", entry.file) from None
+        hint = f"bring the file back; or take the entry out: {drop_line(entry.file)}"
+        raise _bad(series, f"{entry.file} is named here and cannot be read", number, hint=hint) from None
     first = data.split(b"\n", 1)[0]
     if not first.startswith(b"From "):
-        raise _bad(file, f"{entry.file} is not in the mail format: its first line does not begin with 'From '", None, line=1)
+        message = f"{entry.file} is not in the mail format: its first line does not begin with 'From '"
+        raise HipwrightError("bad-series", message, where=Where(file=file, line=1))
     if first.endswith(b"\r"):
         hint = "git converted it on checkout: *.patch needs -text in .gitattributes"
         raise HipwrightError("bad-series", f"{entry.file} has CR LF line ends", where=Where(file=file, line=1), hint=hint)
     if not data.endswith(b"\n"):
-        raise _bad(file, f"{entry.file} does not end with a newline", None, line=data.count(b"\n") + 1)
-    module = "/".join(parts[:-2])
-    return Patch(entry=entry, module=ROOT if module == ROOT_FOLDER else module, phase=phase, file=file, data=data)
+        message = f"{entry.file} does not end with a newline"
+        raise HipwrightError("bad-series", message, where=Where(file=file, line=data.count(b"\n") + 1))
+    patch = Patch(entry=entry, module=module, phase=phase, file=file, data=data)
+    if patch.divides_submodules:
+        raise _bad(series, f"{entry.file} {DIVIDES}", number, hint=DIVIDES_HINT)
+    return patch
 
 
-def _bad(file: Path, message: str, name: str | None, *, line: int | None = None) -> HipwrightError:
-    if name is not None:
-        texts = file.read_text(encoding="utf-8").splitlines()
-        numbers = [number for number, text in enumerate(texts, start=1) if name in text]
-        line = numbers[-1] if numbers else None
-    return HipwrightError("bad-series", message, where=Where(file=file, line=line))
+def _bad(series: Path, message: str, number: int, *, hint: str | None = None) -> HipwrightError:
+    """Return the error for an entry of a series, with its line."""
+    line = line_of(series.read_text(encoding="utf-8"), ["patch", number, "file"])
+    return HipwrightError("bad-series", message, where=Where(file=series, line=line), hint=hint)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from build_tools.patches.sections import pin_changes, sections, unquoted
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support.source_trees import Person, git, raw
 
 ONE, TWO = "1" * 40, "2" * 40
 
@@ -114,3 +113,39 @@ def test_quoting_is_undone(name: bytes) -> None:
     letters = {ord("\n"): rb"\n", ord("\t"): rb"\t", ord('"'): rb"\"", ord("\\"): rb"\\"}
     escaped = b"".join(letters.get(byte, b"\\%03o" % byte if byte < 32 or byte > 126 else bytes([byte])) for byte in name)
     assert unquoted(b'"' + escaped + b'"') == name
+
+
+@given(
+    name=st.text(st.characters(exclude_characters="\0/", exclude_categories=["Cs"]), min_size=1, max_size=12)
+    .map(os.fsencode)
+    .filter(lambda name: name not in {b".", b"..", b".git"} and b".git" not in name.lower()),
+    kind=st.sampled_from(["binary", "mode", "empty"]),
+)
+@settings(max_examples=25, deadline=None)
+def test_files_without_hunks_have_their_names_and_objects(name: bytes, kind: str) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        person = Person(Path(place, "r"))
+        file = os.fsdecode(name)
+        person.commit({file: b"\0\1\2" if kind == "binary" else b"text\n"})
+        if kind == "mode":
+            Path(person.folder, file).chmod(0o755)
+        person.commit({file: b"\0\2\3"} if kind == "binary" else {} if kind == "mode" else {f"{file}2": ""})
+        data = raw(person.folder, "format-patch", "--stdout", "--full-index", "--binary", "HEAD~1")
+        blob = git(person.folder, "rev-parse", f"HEAD:{file}") if kind == "binary" else None
+    (part,) = sections(data)
+    if kind == "empty":
+        assert (part.old, part.new) == (None, name + b"2")
+        assert part.objects == ("0" * 40, "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391")
+    else:
+        assert (part.old, part.new) == (name, name)
+        assert part.mode == (b"100755" if kind == "mode" else b"100644")
+        assert part.objects is None if blob is None else part.objects is not None and part.objects[1] == blob
+
+
+def test_only_whole_ids_count_and_a_copy_leaves_its_source() -> None:
+    (short,) = sections(b"diff --git a/x b/x\nindex 1234567..89abcde 100644\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n")
+    assert (short.objects, short.mode) == (None, b"100644")
+    (copied,) = sections(b"diff --git a/x b/y\nsimilarity index 100%\ncopy from x\ncopy to y\n")
+    assert (copied.old, copied.new, copied.is_copy, copied.is_rename) == (b"x", b"y", True, True)
+    (gone,) = sections(b"diff --git a/x y b/x y\ndeleted file mode 100644\nindex " + b"1" * 40 + b".." + b"0" * 40 + b"\n")
+    assert (gone.old, gone.new) == (b"x y", None)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from build_tools.config.project import Project
 from build_tools.errors import HipwrightError
-from build_tools.patches.series import find_line, load_series, lock_patches
+from build_tools.patches.series import load_series, lock_patches
 from build_tools.types import Platform
 from tests.support.source_trees import PROJECT, write
 
@@ -28,17 +29,6 @@ def line(folder: Path, series: str, **files: bytes) -> Path:
     return place
 
 
-def test_an_exact_rule_counts_before_patterns_and_the_first_pattern_before_later_ones(tmp_path: Path) -> None:
-    rules = project(
-        {"ref": "release/*", "line": "a"}, {"ref": "release/2.?", "line": "b"}, {"ref": "release/2.6", "line": "c", "why": "w"}
-    )
-    assert find_line(rules, "release/2.6", folder=tmp_path) == (
-        "c",
-        "release/2.6 is named by the rule 'release/2.6', patches/c: w",
-    )
-    assert find_line(rules, "release/2.7", folder=tmp_path)[0] == "a"
-
-
 def test_a_declared_state_of_no_patches_is_a_series_without_patches(tmp_path: Path) -> None:
     rules = project({"ref": "*", "why": "upstream took them all"})
     locked = lock_patches(rules, "anything", folder=tmp_path)
@@ -46,14 +36,6 @@ def test_a_declared_state_of_no_patches_is_a_series_without_patches(tmp_path: Pa
     series = load_series(tmp_path, None)
     assert series.patches == ()
     assert series.digest == locked.digest
-
-
-def test_a_ref_without_a_line_lists_rules_lines_and_the_way_out(tmp_path: Path) -> None:
-    line(tmp_path, "schema = 1\n")
-    with pytest.raises(HipwrightError, match=r"'release/1\.\*' → 1; lines on disk: 1") as caught:
-        find_line(project({"ref": "release/1.*", "line": "1"}), "nightly", folder=tmp_path)
-    assert caught.value.code.name == "no-line"
-    assert 'ref = "nightly"' in str(caught.value.hint)
 
 
 def test_patches_are_selected_by_phase_module_and_platform_in_the_files_order(tmp_path: Path) -> None:
@@ -95,11 +77,19 @@ def test_the_digest_covers_bytes_order_and_data_and_not_the_layout_of_the_file(t
         (ENTRY.format("base/a.patch"), {"base/a.patch": MAIL}, "no <module>/base", 3),
         (ENTRY.format("../base/a.patch"), {}, "no <module>/base", 3),
         (ENTRY.format("root/base/a.patch") * 2, {"root/base/a.patch": MAIL}, "named 2 times", 9),
+        (ENTRY.format("C:/x/base/a.patch"), {}, "no <module>/base", 3),
+        # The name stands in the other's too.
+        (
+            ENTRY.format("root/base/a.patch") + ENTRY.format("x/root/base/a.patch"),
+            {"x/root/base/a.patch": MAIL},
+            "cannot be read",
+            3,
+        ),
         (ENTRY.format("root/base/a.patch"), {"root/base/a.patch": b"diff --git a/a b/a\n"}, "mail format", 1),
         (ENTRY.format("root/base/a.patch"), {"root/base/a.patch": MAIL.replace(b"\n", b"\r\n")}, "CR LF", 1),
         (ENTRY.format("root/base/a.patch"), {"root/base/a.patch": MAIL[:-1]}, "end with a newline", 4),
     ],
-    ids=["missing", "stray", "phase", "module", "outside", "twice", "quilt", "crlf", "cut"],
+    ids=["missing", "stray", "phase", "module", "outside", "twice", "drive", "line", "quilt", "crlf", "cut"],
 )
 def test_a_series_and_its_files_must_agree(
     tmp_path: Path, series: str, files: dict[str, bytes], words: str, number: int | None
@@ -110,6 +100,38 @@ def test_a_series_and_its_files_must_agree(
     assert caught.value.code.name == "bad-series"
     assert caught.value.where is not None
     assert caught.value.where.line == number
+
+
+@pytest.mark.parametrize(
+    ("change", "divides"),
+    [
+        (f"index {'1' * 40}..{'2' * 40} 160000\n--- a/x\n+++ b/x\n", True),
+        ("similarity index 100%\nrename from x\nrename to y\n", True),
+        (f"similarity index 90%\nrename from x\nrename to y\nindex {'1' * 40}..{'2' * 40} 100644\n", False),
+        (f"index {'1' * 40}..{'2' * 40} 100644\n--- a/.gitmodules\n+++ b/.gitmodules\n", True),
+        (f"index {'1' * 40}..{'2' * 40} 100644\n--- a/x\n+++ b/x\n", False),
+    ],
+    ids=["commit", "place", "file", "address", "contents"],
+)
+def test_a_patch_for_one_platform_alone_cannot_move_submodules(tmp_path: Path, change: str, divides: bool) -> None:  # noqa: FBT001
+    name = "root/base/a.patch"
+    data = MAIL.removesuffix(b"---\n") + f"diff --git a/x b/y\n{change}".encode()
+    for words in ("", 'platforms = ["windows", "linux"]\n', 'platforms = ["windows"]\n', 'platforms = ["linux"]\n'):
+        line(tmp_path, f"schema = 1\n{ENTRY.format(name)}{words}", **{name: data})
+        if divides and words.count('"') == 2:
+            with pytest.raises(HipwrightError, match="may move submodules") as caught:
+                load_series(tmp_path, "1")
+            assert caught.value.code.name == "bad-series"
+            assert (caught.value.where and caught.value.where.line) == 3
+        else:
+            assert load_series(tmp_path, "1").patches
+
+
+def test_a_command_in_a_hint_can_be_pasted_whatever_the_patch_is_called(tmp_path: Path) -> None:
+    line(tmp_path, "schema = 1\n" + ENTRY.format("a b/base/it's.patch"))
+    with pytest.raises(HipwrightError, match="cannot be read") as caught:
+        load_series(tmp_path, "1")
+    assert "a b/base/it's.patch" in shlex.split(str(caught.value.hint).partition("; ")[2])
 
 
 def test_a_line_without_a_series_and_an_unknown_key_are_errors(tmp_path: Path) -> None:
