@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from build_tools.types import ProjectName
     from build_tools.workplace import Workplace
 
-__all__ = ["Locked", "ensure_locked", "lock_in_use", "refuse_contradiction", "restore"]
+__all__ = ["Locked", "ensure_locked", "lock_in_use", "refuse_contradiction", "refuse_other_line", "restore"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,6 +143,20 @@ def refuse_contradiction(entry: LockedProject, project: Project, workplace: Work
         raise HipwrightError("lock-conflict", message, hint=f"to lock it anew: {_relock_line(entry, workplace)}")
 
 
+def refuse_other_line(entry: LockedProject, workplace: Workplace) -> None:
+    """Refuse a patch line that is asked for beside a lock that says another one and is not to be changed.
+
+    Raises
+    ------
+    HipwrightError
+        ``lock-conflict``.
+    """
+    line = workplace.settings.line
+    if line is not None and line != entry.patches.line:
+        message = f"--line says {line}, and {entry.name} is locked to {entry.patches.line or 'no patches'}"
+        raise HipwrightError("lock-conflict", message, hint=f"to lock it anew: {_relock_line(entry, workplace)}")
+
+
 def _counts_for_nothing(field_name: str, entry: LockedProject, project: Project) -> bool:
     """Whether an option that says another thing decides nothing for an entry: packages that it does not have, a type beside a source."""
     if (field_name.startswith("rocm") or field_name == "release_type") and entry.rocm is None:
@@ -215,10 +229,13 @@ class _Locking:
                 return standing
             if earlier is not None and not self._relocks(project):
                 with place.console.group(f"lock the packages of {project.name}"):
-                    entry, why = with_packages(earlier, project, place), "its packages were not locked yet"
+                    entry, why = (
+                        with_packages(self._of_today(earlier, project), project, place),
+                        "its packages were not locked yet",
+                    )
             else:
                 with place.console.group(f"lock {project.name}"):
-                    entry = resolve(project, earlier, place, chooser=self.chooser, whole=self.whole)
+                    entry = resolve(project, earlier, place, chooser=self.chooser, whole=self.whole, line=self._line(project))
                     if self._needs_packages(project) or names_a_source(project, entry.requested):
                         entry = with_packages(entry, project, place)
                 why = "--relock" if self._relocks(project) else self._why_new(project)
@@ -246,11 +263,21 @@ class _Locking:
         why = "locked earlier in this work dir"
         if project.name not in self.named:
             return Locked(project=entry, fresh=False, why=why)
-        today = with_series_of_today(entry, project, self.workplace, whole=self.whole)
+        today = self._of_today(entry, project)
         if today is entry:
             return Locked(project=entry, fresh=False, why=why)
         _write(_own(self.workplace), today, self.workplace)
-        return Locked(project=today, fresh=False, why=f"{why}, with the patch series of today")
+        # What was asked for now goes again when it cannot be followed.
+        earlier = None if today.requested == entry.requested else entry
+        why = f"{why}, with the patch series of today: {today.patches.reason}"
+        return Locked(project=today, fresh=False, why=why, earlier=earlier)
+
+    def _of_today(self, entry: LockedProject, project: Project) -> LockedProject:
+        return with_series_of_today(entry, project, self.workplace, whole=self.whole, line=self._line(project))
+
+    def _line(self, project: Project) -> str | None:
+        """Return the patch line that is asked for: of those projects alone that the command names."""
+        return self.workplace.settings.line if project.name in self.named else None
 
 
 def restore(entry: LockedProject, workplace: Workplace) -> None:
@@ -304,6 +331,7 @@ def _from_given(path: Path, projects: Sequence[Project], workplace: Workplace, *
             message = f"the lock has no project {project.name}; it has {', '.join(sorted(lock.projects)) or 'none'}"
             raise HipwrightError("lock-conflict", message, where=Where(file=path))
         refuse_contradiction(entry, project, workplace)
+        refuse_other_line(entry, workplace)
         if packages:
             require_packages(entry, project, where=path)
         found[project.name] = Locked(project=entry, fresh=False, why=f"from {path}")

@@ -33,6 +33,7 @@ __all__ = [
 FLAGS: Final = {
     "ref": "--{name}-ref",
     "origin": "--{name}-origin",
+    "line": "--line",
     "submodule_url": "--{name}-submodule-url",
     "rocm_find_links": "--rocm-find-links",
     "rocm_index_url": "--rocm-index-url",
@@ -57,7 +58,7 @@ _LEVELS: Final = ("command line", "environment", "hipwright.toml")
 
 
 def asked_for(name: str, workplace: Workplace) -> Requested:
-    """Return what this command asks for a project, without secrets.
+    """Return what this command asks for a project, without secrets; a patch line is asked for those projects alone that it names.
 
     Raises
     ------

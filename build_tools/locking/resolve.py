@@ -35,7 +35,13 @@ __all__ = ["recipe_of", "resolve", "with_series_of_today"]
 
 
 def resolve(
-    project: Project, earlier: LockedProject | None, workplace: Workplace, *, chooser: Chooser, whole: bool
+    project: Project,
+    earlier: LockedProject | None,
+    workplace: Workplace,
+    *,
+    chooser: Chooser,
+    whole: bool,
+    line: str | None,
 ) -> LockedProject:
     """Return a new lock entry, without packages; what was asked for earlier, and is not asked otherwise now, still counts.
 
@@ -51,6 +57,8 @@ def resolve(
         Chooses the ref.
     whole
         Whether what is fetched is fetched with its history.
+    line
+        The patch line that is asked for instead of the one that the ref finds.
 
     Raises
     ------
@@ -62,6 +70,9 @@ def resolve(
         # A manifest spells the project's own origin its own way; one spelling makes one mirror.
         asked = msgspec.structs.replace(asked, origin=_foreign(project, asked.origin))
     requested = laid_over(asked, earlier.requested) if earlier is not None else asked
+    # A line that was asked for goes with the ref that it was asked for with.
+    kept = None if asked.ref or asked.commit else requested.line
+    requested = msgspec.structs.replace(requested, line=line or kept)
     choice = chooser.choose(project, requested)
     place = requested.origin or (_foreign(project, choice.origin) if choice.origin else None)
     origin, urls = workplace.origin(project, place), _by_path(requested.submodule_url)
@@ -75,7 +86,7 @@ def resolve(
             commit=choice.commit,
             reason=choice.reason,
             submodule_urls=urls,
-            patched_paths=lambda ref: submodule_paths(_series(project, ref, workplace)[1], workplace.platform),
+            patched_paths=lambda ref: submodule_paths(_series(project, ref, requested.line, workplace)[1], workplace.platform),
             cache=workplace.cache,
             say=workplace.console.say,
             progress=workplace.console.progress,
@@ -89,7 +100,7 @@ def resolve(
         message = f"{error.message}; {project.name} gets it because: {choice.reason}"
         hint = f"name another ref, --{project.name}-ref, or a repository that has it, --{project.name}-origin"
         raise HipwrightError("unknown-ref", message, hint=hint, excerpt=error.excerpt) from error
-    patches = _patches(project, sources, workplace, urls=urls, git=origin.git, whole=whole)
+    patches = _patches(project, sources, requested.line, workplace, urls=urls, git=origin.git, whole=whole)
     paths = {pin.path for pin in (*sources.submodules, *patches.submodules)}
     for path in urls:
         if path not in paths:
@@ -105,19 +116,25 @@ def resolve(
     )
 
 
-def with_series_of_today(entry: LockedProject, project: Project, workplace: Workplace, *, whole: bool) -> LockedProject:
+def with_series_of_today(
+    entry: LockedProject, project: Project, workplace: Workplace, *, whole: bool, line: str | None = None
+) -> LockedProject:
     """Return an entry with the patch series as it is on disk, itself when that is the locked one: the series is this clone's own.
+
+    ``line`` is the patch line that is asked for; without it, the one that was asked for when it was locked, or the one of the ref.
 
     Raises
     ------
     HipwrightError
         ``no-line``, ``bad-series``; what resolving submodules raises whose pins the series moves.
     """
-    found = lock_patches(project, entry.sources.ref, folder=workplace.external_builds / project.name)
+    line = line or entry.requested.line
+    entry = entry if line == entry.requested.line else _asking(entry, line)
+    found = lock_patches(project, entry.sources.ref, folder=workplace.external_builds / project.name, asked=line)
     if msgspec.structs.replace(found, submodules=entry.patches.submodules) == entry.patches:
         return entry
     urls, git = _by_path(entry.requested.submodule_url), workplace.origin(project, entry.requested.origin).git
-    patches = _patches(project, entry.sources, workplace, urls=urls, git=git, whole=whole)
+    patches = _patches(project, entry.sources, line, workplace, urls=urls, git=git, whole=whole)
     return msgspec.structs.replace(entry, patches=patches)
 
 
@@ -128,10 +145,17 @@ def recipe_of(project: Project) -> Sha256:
 
 
 def _patches(
-    project: Project, sources: LockedSources, workplace: Workplace, *, urls: Mapping[str, str], git: Git, whole: bool
+    project: Project,
+    sources: LockedSources,
+    line: str | None,
+    workplace: Workplace,
+    *,
+    urls: Mapping[str, str],
+    git: Git,
+    whole: bool,
 ) -> LockedPatches:
     """Return the patch line with all submodules as they are once the base patches are applied."""
-    found, series = _series(project, sources.ref, workplace)
+    found, series = _series(project, sources.ref, line, workplace)
     submodules = submodules_after_base(
         series,
         sources,
@@ -146,10 +170,14 @@ def _patches(
     return msgspec.structs.replace(found, submodules=submodules)
 
 
-def _series(project: Project, ref: str, workplace: Workplace) -> tuple[LockedPatches, Series]:
+def _asking(entry: LockedProject, line: str | None) -> LockedProject:
+    return msgspec.structs.replace(entry, requested=msgspec.structs.replace(entry.requested, line=line))
+
+
+def _series(project: Project, ref: str, line: str | None, workplace: Workplace) -> tuple[LockedPatches, Series]:
     """Return the patch line of a ref as it is locked, and its patches."""
     folder = workplace.external_builds / project.name
-    found = lock_patches(project, ref, folder=folder)
+    found = lock_patches(project, ref, folder=folder, asked=line)
     return found, load_series(folder, found.line)
 
 

@@ -217,7 +217,12 @@ def _make(work: Work, workplace: Workplace) -> StageReceipt:
         outputs = () if work.in_place else tuple(_output(path, folder) for path in sorted(_files_below(folder)))
         seconds = time.monotonic() - began
         commands = tuple(
-            CommandRecord(argv=done.argv, cwd=str(done.cwd), seconds=round(done.seconds, 3), returncode=done.returncode)
+            CommandRecord(
+                argv=tuple(map(_text, done.argv)),
+                cwd=_text(str(done.cwd)),
+                seconds=round(done.seconds, 3),
+                returncode=done.returncode,
+            )
             for done in runner.record
         )
         receipt = StageReceipt(
@@ -242,6 +247,11 @@ def _make(work: Work, workplace: Workplace) -> StageReceipt:
         place = work.receipt if work.in_place else folder / work.receipt.name
         write_bytes(place, to_json(receipt))
     return receipt
+
+
+def _text(word: str) -> str:
+    """Return a word of a command line as text: file names may have bytes that are none."""
+    return word.encode("utf-8", "backslashreplace").decode()
 
 
 def keep_account(error: HipwrightError, log: Path, runner: Runner) -> None:

@@ -10,11 +10,16 @@ from build_tools.errors import HipwrightError
 from build_tools.files import write_bytes
 from build_tools.locking.choose import PINNED
 from build_tools.locking.compare import compare, show_moves
-from build_tools.locking.keep import Locked, ensure_locked, lock_in_use, refuse_contradiction
+from build_tools.locking.keep import Locked, ensure_locked, lock_in_use, refuse_contradiction, refuse_other_line
 from build_tools.locking.manifest import make_manifest, manifest_bytes
 from build_tools.locking.packages import require_packages
+from build_tools.options.commands import COMMANDS
+from build_tools.options.model import OPTIONS
+from build_tools.options.render import spelled, to_arguments
+from build_tools.patches.lines import faults_of_lines, rule_of
 from build_tools.pipeline.engine import RECEIPT, Done, Making, Work, imagine, input_digest, keep_account, perform, stage_folder
 from build_tools.pipeline.report import repeat_line
+from build_tools.process import printable
 from build_tools.receipts.lock import Lock
 from build_tools.receipts.record import plain, read_record, to_json
 from build_tools.receipts.stage import LockedResult
@@ -23,6 +28,7 @@ from build_tools.types import Stage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from build_tools.config.project import Project
     from build_tools.options.commands import Command
     from build_tools.pipeline.chain import Chain
     from build_tools.receipts.lock import LockedProject
@@ -34,6 +40,7 @@ _BESIDE_DIFF: Final = frozenset(
     {"diff", "lock", "manifest-out", "dry-run", "explain", "work-dir", "cache-dir", "json", "traceback", "wait"}
 )
 """The options of the lock command that say nothing of what is to be locked."""
+_PLACES: Final = frozenset({"work-dir", "cache-dir"})
 
 
 def lock_chains(chains: list[Chain], workplace: Workplace, last: Stage) -> dict[str, Any]:
@@ -78,6 +85,8 @@ def lock_chains(chains: list[Chain], workplace: Workplace, last: Stage) -> dict[
             entry = locked[chain.project.name]
             chain.done[Stage.LOCK] = _lock_done(entry, chain)
             chain.locked_before, chain.own_tree = entry.earlier, entry.own
+    for project in wanted.values():
+        _tell_line(project, locked[project.name].project, workplace)
     if last is Stage.LOCK or any(entry.fresh for entry in locked.values()):
         _show_lock(locked, chains, workplace)
     lock = Lock(projects={name: entry.project for name, entry in locked.items()})
@@ -177,8 +186,23 @@ def _judge_received(chain: Chain, *, packages: bool) -> None:
         message = f"the lock of {chain.project.name} was handed over by --from-receipt"
         raise HipwrightError("option-conflict", message, hint="give neither --lock nor --relock beside it")
     refuse_contradiction(chain.locked(), chain.project, chain.workplace)
+    refuse_other_line(chain.locked(), chain.workplace)
     if packages:
         require_packages(chain.locked(), chain.project, where=chain.done[Stage.LOCK].path)
+
+
+def _tell_line(project: Project, entry: LockedProject, workplace: Workplace) -> None:
+    """Say that a patch line was asked for, which the lock keeps, and how the ref's own rule counts again."""
+    line = entry.requested.line
+    if line is None:
+        return
+    told = f"{project.name}: patch line {line}, asked for by --line, until another one is"
+    # Locking anew keeps what was asked for; a ref that is asked for is one that a rule is looked up for.
+    if workplace.settings.lock is None and rule_of(project, entry.sources.ref) is not None:
+        places = to_arguments(workplace.resolved, COMMANDS["lock"], project=None, omit=set(OPTIONS) - _PLACES)
+        words = [*places, "--projects", project.name, *spelled(f"--{project.name}-ref", entry.sources.ref), "--relock"]
+        told = f"{told}; back to the rules: {printable([*workplace.nox, '-s', 'lock', '--', *words])}"
+    workplace.console.say(told)
 
 
 def _lock_done(entry: Locked, chain: Chain) -> Done:
@@ -202,11 +226,14 @@ def _lock_done(entry: Locked, chain: Chain) -> Done:
 
 def _show_lock(locked: Mapping[str, Locked], chains: list[Chain], workplace: Workplace) -> None:
     rows, notes = [], []
+    projects = {chain.project.name: chain.project for chain in chains}
     without_rocm = {chain.project.name for chain in chains if chain.project.sdk == "none"}
     for name, entry in locked.items():
         sources, patches, rocm = entry.project.sources, entry.project.patches, entry.project.rocm
         version = rocm.version if rocm else "none" if name in without_rocm else "none yet"
         rows.append((name, sources.ref, sources.commit[:12], patches.line or "none", version, sources.reason))
         notes.append(f"{name}: patches: {patches.reason}" + (f"; ROCm from {rocm.source}" if rocm else ""))
+        if name in projects:
+            notes += faults_of_lines(projects[name], workplace.external_builds / name).told(name)
     columns = ("project", "ref", "commit", "patches", "ROCm", "why this one")
     workplace.console.table("Lock", columns, rows, note="\n".join(notes))

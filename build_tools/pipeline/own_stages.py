@@ -88,6 +88,7 @@ def refuse_beside_own(projects: Sequence[Project], workplace: Workplace) -> None
         forced = [stage.value for stage in settings.force if stage in SOURCE_STAGES]
         others = {
             "--manifest-out writes commits that others can fetch": settings.manifest_out is not None,
+            "--line names patches, and none are applied to it": settings.line is not None,
             "--discard-local drops what is a person's": settings.discard_local,
             f"--force {' '.join(forced)} makes sources": bool(forced),
         }

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["document", "force_line", "repeat_line", "show_report"]
 
+_LONGEST: Final = 80
 _COMMAND_OF: Final = {
     Stage.CHECKOUT: "checkout",
     Stage.BASE_PATCHES: "checkout",
@@ -79,10 +80,15 @@ def show_report(chains: list[Chain], workplace: Workplace, *, failed: bool = Fal
     rows: list[tuple[str, ...]] = []
     for chain in chains:
         name = chain.project.name if chain.python is None else f"{chain.project.name} ({chain.python})"
-        rows += [(stage.value, name, f"{done.seconds:.2f} s", done.state, done.why) for stage, done in chain.done.items()]
-        rows += [(stage.value, name, "", "would run", why) for stage, why in chain.would_run.items()]
+        rows += [(stage.value, name, f"{done.seconds:.2f} s", done.state, _brief(done.why)) for stage, done in chain.done.items()]
+        rows += [(stage.value, name, "", "would run", _brief(why)) for stage, why in chain.would_run.items()]
     note = "" if workplace.settings.dry_run else workplace.runner.mask("\n".join(_places(chains, workplace, failed=failed)))
     workplace.console.table("Stages", ("stage", "project", "time", "state", "why"), rows, note=note)
+
+
+def _brief(why: str) -> str:
+    """Return a reason at a length that a table has room for; ``--explain`` and the document tell it whole."""
+    return why if len(why) <= _LONGEST else f"{why[: _LONGEST - 1].rstrip()}…"
 
 
 def document(chains: list[Chain]) -> dict[str, Any]:

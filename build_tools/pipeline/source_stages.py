@@ -9,16 +9,21 @@ import msgspec
 
 from build_tools import digest
 from build_tools.config.project import EmbeddedOrigin
-from build_tools.errors import HipwrightError
+from build_tools.errors import HipwrightError, Where
 from build_tools.files import hold
 from build_tools.hipify.again import hipify_again
 from build_tools.hipify.cache import HipifyCache
 from build_tools.hipify.run import Hipifier, hipify
 from build_tools.hipify.stale import refuse_stale
+from build_tools.patches.applied import note_stage, read_applied
 from build_tools.patches.apply import apply_base_patches, apply_hipified_patches
+from build_tools.patches.hints import drop_line
+from build_tools.patches.saving import forget_saving, settle_saving
 from build_tools.patches.series import load_series
 from build_tools.pipeline.engine import Making, Work
 from build_tools.pipeline.report import force_line
+from build_tools.pipeline.source_hints import hinted
+from build_tools.pipeline.standing import on_the_way_to
 from build_tools.pipeline.step import step
 from build_tools.receipts.record import plain
 from build_tools.receipts.stage import SourceResult, StageReceipt
@@ -37,8 +42,9 @@ if TYPE_CHECKING:
     from build_tools.patches.series import Series
     from build_tools.pipeline.chain import Chain
     from build_tools.receipts.values import SourceTree
+    from build_tools.sources.phases import Phase
 
-__all__ = ["SOURCE_STAGES", "refuse_stale_sources", "run_sources"]
+__all__ = ["PATCH_STAGES", "SOURCE_STAGES", "refuse_stale_sources", "run_sources"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +64,8 @@ class _Bench:
 
         def make_and_read(making: Making) -> SourceResult:
             try:
-                moved = make(making)
+                with on_the_way_to(stage, chain.tree, git=self.git):
+                    moved = make(making)
             finally:
                 self.known.clear()
             return SourceResult(value=self.read(just_moved=bool(moved)))
@@ -180,12 +187,12 @@ def _checkout(bench: _Bench) -> Work:
     return bench.work(Stage.CHECKOUT, parts, make, Stage.LOCK)
 
 
-def _patches(bench: _Bench, stage: Stage, before: Stage, apply: Callable[..., None]) -> Work:
+def _patches(bench: _Bench, stage: Stage, before: Stage, apply: Callable[..., bool]) -> Work:
     """Return one of the two patch stages; they differ in what they begin from and in which patches of the series they apply."""
     chain, place = bench.chain, bench.chain.workplace
 
-    def make(making: Making) -> None:
-        apply(
+    def make(making: Making) -> bool:
+        return apply(
             bench.series(),
             tree=chain.tree,
             platform=place.platform,
@@ -193,6 +200,8 @@ def _patches(bench: _Bench, stage: Stage, before: Stage, apply: Callable[..., No
             log=making.log,
             say=place.console.say,
             discard_local=place.settings.discard_local,
+            strict=place.settings.strict,
+            three_way=place.settings.three_way,
         )
 
     parts = {"sources": bench.made(before), "patches": chain.locked().patches.digest, "platform": place.platform.value}
@@ -203,7 +212,7 @@ def _base_patches(bench: _Bench) -> Work:
     chain, place = bench.chain, bench.chain.workplace
     locked = chain.locked()
 
-    def apply(series: Series, *, git: Git, **where: Any) -> None:  # noqa: ANN401 - handed on as it comes
+    def apply(series: Series, *, git: Git, **where: Any) -> bool:  # noqa: ANN401 - handed on as it comes
         bringer = bringer_of(
             locked.sources,
             tree=chain.tree,
@@ -213,7 +222,9 @@ def _base_patches(bench: _Bench) -> Work:
             say=place.console.say,
             progress=place.console.progress,
         )
-        apply_base_patches(series, locked=locked.sources, after_base=locked.patches.submodules, bringer=bringer, git=git, **where)
+        return apply_base_patches(
+            series, locked=locked.sources, after_base=locked.patches.submodules, bringer=bringer, git=git, **where
+        )
 
     return _patches(bench, Stage.BASE_PATCHES, Stage.CHECKOUT, apply)
 
@@ -222,8 +233,8 @@ def _hipified_patches(bench: _Bench) -> Work:
     if bench.chain.workplace.settings.hipify:
         return _patches(bench, Stage.HIPIFIED_PATCHES, Stage.HIPIFY, apply_hipified_patches)
 
-    def apply_none(series: Series, **where: Any) -> None:  # noqa: ANN401 - handed on as it comes
-        apply_hipified_patches(replace(series, patches=()), **where)
+    def apply_none(series: Series, **where: Any) -> bool:  # noqa: ANN401 - handed on as it comes
+        return apply_hipified_patches(replace(series, patches=()), **where)
 
     work = _patches(bench, Stage.HIPIFIED_PATCHES, Stage.HIPIFY, apply_none)
     return replace(work, parts={**work.parts, "patches": "left out"})
@@ -273,12 +284,30 @@ _PHASES: Final[Mapping[Stage, Literal["base", "hipified"]]] = {
     Stage.HIPIFY: "hipified",
 }
 
+PATCH_STAGES: Final[Mapping[Stage, Phase]] = {Stage.BASE_PATCHES: "base", Stage.HIPIFIED_PATCHES: "hipified"}
+"""The stages that apply patches, and which."""
+
 SOURCE_STAGES: Final[Mapping[Stage, Callable[[_Bench], Work]]] = {
     Stage.CHECKOUT: _checkout,
     Stage.BASE_PATCHES: _base_patches,
     Stage.HIPIFY: _hipify,
     Stage.HIPIFIED_PATCHES: _hipified_patches,
 }
+
+
+def _refuse_upstream(chain: Chain, phase: Phase) -> None:
+    """Refuse patches that an earlier run has left out because the sources have them.
+
+    Raises
+    ------
+    HipwrightError
+        ``patch-upstream`` that names them.
+    """
+    patches = read_applied(chain.tree).patches
+    names = [patch.file for patch in patches if patch.phase == phase and patch.outcome == "upstream"]
+    if names:
+        message = f"{chain.project.name} has {', '.join(names)} already"
+        raise HipwrightError("patch-upstream", message, where=Where(file=chain.folder), hint=f"drop it: {drop_line(names[0])}")
 
 
 def refuse_stale_sources(chain: Chain) -> None:
@@ -296,7 +325,26 @@ def refuse_stale_sources(chain: Chain) -> None:
     refuse_stale(chain.source(), git=Git(runner=place.runner), command=command)
 
 
-def run_sources(chain: Chain, stages: Sequence[Stage], git: Git) -> None:
+def _end_at(bench: _Bench, stage: Stage) -> None:
+    """Leave the tree at the last stage of a run: whoever ends early wants to work there, so one that is further on goes back."""
+    tree, place = bench.chain.tree, bench.chain.workplace
+    if stage is Stage.HIPIFIED_PATCHES:
+        note_stage(tree, stage)
+        return
+    with on_the_way_to(stage, tree, git=bench.git, last=True):
+        if stage is Stage.CHECKOUT:
+            _make_tree(bench, bench.git, bare=True)
+        else:
+            step_back(tree, _PHASES[stage], git=bench.git, say=place.console.say, discard_local=place.settings.discard_local)
+    bench.known.clear()
+
+
+def _digest(chain: Chain) -> str | None:
+    """Return the digest of a project's series as it is on disk."""
+    return load_series(chain.folder, chain.locked().patches.line).digest
+
+
+def run_sources(chain: Chain, stages: Sequence[Stage], git: Git, *, saving: bool = False) -> None:
     """Run some source stages of a chain, and note the tree as it stands after the last, a person's changes included.
 
     Parameters
@@ -307,6 +355,8 @@ def run_sources(chain: Chain, stages: Sequence[Stage], git: Git) -> None:
         Which of the four, in order.
     git
         The origin's git.
+    saving
+        Whether a save is what moves the tree: its note stays until the tree has moved.
 
     Raises
     ------
@@ -316,17 +366,19 @@ def run_sources(chain: Chain, stages: Sequence[Stage], git: Git) -> None:
     place = chain.workplace
     bench = _Bench(chain=chain, git=git)
     purpose = f"the source stages of {chain.project.name}"
-    with hold(place.lock_file(f"src-{chain.project.name}"), purpose=purpose, wait=place.settings.wait, on_wait=place.console.say):
+    guard = hold(
+        place.lock_file(f"src-{chain.project.name}"), purpose=purpose, wait=place.settings.wait, on_wait=place.console.say
+    )
+    with guard, hinted(chain, git):
+        if not saving:
+            settle_saving(chain.tree, series=lambda: _digest(chain), git=git, say=place.console.say)
         for stage in stages:
             step(chain, SOURCE_STAGES[stage](bench))
-        # Whoever ends early wants to work there: a tree that is further on goes back.
-        if stages[-1] is Stage.CHECKOUT and not place.settings.dry_run:
-            _make_tree(bench, git, bare=True)
-            bench.known.clear()
-        elif stages[-1] in _PHASES and not place.settings.dry_run:
-            discard = place.settings.discard_local
-            step_back(chain.tree, _PHASES[stages[-1]], git=git, say=place.console.say, discard_local=discard)
-            bench.known.clear()
+            if stage in PATCH_STAGES and place.settings.strict:
+                _refuse_upstream(chain, PATCH_STAGES[stage])
+        if not place.settings.dry_run:
+            _end_at(bench, stages[-1])
+            forget_saving(chain.tree, git=git, at=stages[-1])
         source = bench.read()
     if source.local is not None:
         if place.settings.discard_local:

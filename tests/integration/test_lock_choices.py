@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import re
+import shlex
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -747,7 +748,10 @@ def test_the_patch_series_of_today_is_taken_without_any_origin(town: Town) -> No
     write(recipe.parent / "patches" / "1", {"series.toml": "schema = 1\n"})
     (town.place / "origins").rename(town.place / "gone")
     locked = town.lock("torch")["torch"]
-    assert (locked.fresh, locked.why) == (False, "locked earlier in this work dir, with the patch series of today")
+    assert not locked.fresh
+    assert locked.why.startswith(
+        "locked earlier in this work dir, with the patch series of today: nightly matches the rule '*', patches/1"
+    )
     assert locked.project.patches.line == "1"
     assert locked.project.sources == entry.sources
     assert town.kept().projects["torch"] == locked.project
@@ -780,3 +784,70 @@ def test_locking_alone_clones_nothing_in_full(town: Town) -> None:
     assert [path.name.endswith(".facts.git") for path in folders] == [True]
     listed = git(folders[0], "cat-file", "--batch-all-objects", "--batch-check=%(objecttype)").split()
     assert listed.count("commit") == 1
+
+
+class TestLines:
+    """``--line`` counts before the rules, for the projects that a command names."""
+
+    @pytest.fixture(autouse=True)
+    def lines(self, town: Town) -> None:
+        for name in ("torch", "vision"):
+            for line in ("1", "2"):
+                text = f"schema = 1\n# line {line}\n"
+                write(town.place / "clone" / "external-builds" / name / "patches" / line, {"series.toml": text})
+        town.pins(town.row(git(town.vision.folder, "rev-parse", "release/0.9")))
+
+    def test_it_is_locked_with_the_reason_and_stays_until_another_is_asked_for(self, town: Town) -> None:
+        entry = town.one("torch", ref={"torch": "release/1.0"}, line="1")
+        assert (entry.patches.line, entry.patches.reason) == ("1", "asked for by --line, patches/1")
+        assert town.one("torch") == entry
+        # The sources stay: no ref is asked for, and none is asked of the origin.
+        (town.place / "origins").rename(town.place / "gone")
+        moved = town.lock("torch", line="2")["torch"]
+        assert (moved.fresh, moved.project.patches.line, moved.earlier) == (False, "2", entry)
+        assert moved.project.sources == entry.sources
+        assert town.kept().projects["torch"] == moved.project
+
+    def test_locking_anew_keeps_it_with_its_ref_and_drops_it_with_another(self, town: Town) -> None:
+        town.one("torch", ref={"torch": "release/1.0"}, line="1")
+        assert town.one("torch", relock=True).patches.line == "1"
+        assert town.one("torch", relock=True, ref={"torch": "release/1.0"}).patches.line is None
+        assert town.one("torch", relock=True, ref={"torch": "release/1.0"}, line="2").requested.line == "2"
+
+    def test_a_command_that_uses_it_says_so_and_what_brings_the_rules_back_does(self, town: Town) -> None:
+        town.one("torch", ref={"torch": "release/1.0"}, line="1")
+        place = town.desk()
+        chain = Chain(project=load_project(place.external_builds, ProjectName("torch")), workplace=place, targets=())
+        lock_chains([chain], place, Stage.HIPIFIED_PATCHES)
+        (said,) = (text for text in memory_of(place).said if "--line" in text)
+        assert said.startswith("torch: patch line 1, asked for by --line, until another one is; back to the rules: ")
+        words = shlex.split(said.partition("nox -s lock -- ")[2])
+        assert (words[:4], words[4:]) == (["--projects", "torch", "--torch-ref", "release/1.0"], ["--relock"])
+        town.one("torch", relock=True, ref={"torch": words[3]})
+        assert town.kept().projects["torch"].patches.line is None
+        quiet = town.desk()
+        lock_chains([dataclasses.replace(chain, workplace=quiet, done={})], quiet, Stage.HIPIFIED_PATCHES)
+        assert not [text for text in memory_of(quiet).said if "--line" in text]
+
+    def test_it_is_for_the_projects_that_are_named_and_not_for_those_that_pin_them(self, town: Town) -> None:
+        found = town.lock("vision", ref={"torch": "release/1.0"}, line="2")
+        assert {name: entry.project.patches.line for name, entry in found.items()} == {"torch": None, "vision": "2"}
+        assert town.kept().projects["torch"].requested.line is None
+        assert town.lock("vision", line="1")["vision"].project.patches.line == "1"
+        assert town.kept().projects["torch"].patches.line is None
+
+    def test_one_that_is_not_there_is_refused_and_locks_nothing(self, town: Town) -> None:
+        error = refused(town, "torch", ref={"torch": "release/1.0"}, line="3")
+        assert error.code.name == "no-line"
+        assert "it has 1, 2" in error.message
+        town.one("torch", ref={"torch": "release/1.0"}, line="1")
+        before = town.kept()
+        assert refused(town, "torch", line="3").code.name == "no-line"
+        assert town.kept() == before
+
+    def test_a_given_lock_is_not_changed_by_it(self, town: Town) -> None:
+        town.one("torch", ref={"torch": "release/1.0"}, line="1")
+        given = town.place / "desk" / "work" / "lock.json"
+        assert town.one("torch", work="other", lock=given, line="1").patches.line == "1"
+        error = refused(town, "torch", work="other", lock=given, line="2")
+        assert (error.code.name, error.message) == ("lock-conflict", "--line says 2, and torch is locked to 1")

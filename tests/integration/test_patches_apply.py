@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -24,6 +26,9 @@ from tests.support.source_trees import (
     status,
     write,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LIB = "third party/lib"
 DEEP = f"{LIB}/deep"
@@ -228,11 +233,9 @@ def test_a_patch_that_does_not_apply_is_named_and_leaves_everything_as_before(ya
     ("change", "words"),
     [
         (lambda data: data.replace(b"a/a.txt", b"a/gone.txt").replace(b"b/a.txt", b"b/gone.txt"), r"gone\.txt"),
-        (lambda data: data.replace(b"@@ -2,7 +2,7 @@", b"@@ -2,9 +2,7 @@"), "does not apply"),
-        (lambda data: data[: data.index(b"@@")], "does not apply"),
-        (lambda data: data.replace(b"\n line 4\n", b"\n"), "does not apply"),
+        (lambda data: data.replace(b" line 4\n", b" line 4 \n"), "does not fit"),
     ],
-    ids=["missing-file", "wrong-count", "no-hunk", "lost-line"],
+    ids=["missing-file", "other-context"],
 )
 def test_patches_that_git_refuses_are_conflicts_too(yard: Yard, tree: Path, change: object, words: str) -> None:
     patch = change(make_patch(tree, {"a.txt": LINES.replace("line 5\n", "LINE 5\n")}))  # type: ignore[operator]
@@ -241,6 +244,72 @@ def test_patches_that_git_refuses_are_conflicts_too(yard: Yard, tree: Path, chan
     with pytest.raises(HipwrightError, match=words) as caught:
         yard.patches("base", tree)
     assert caught.value.code.name == "patch-conflict"
+    assert (head(tree), status(tree)) == (before, b"")
+
+
+@pytest.mark.usefixtures("locked")
+@pytest.mark.parametrize(
+    ("change", "words", "line"),
+    [
+        (lambda data: data.replace(b"@@ -2,7 +2,7 @@", b"@@ -2,9 +2,7 @@"), "9 lines before and 7 after", "@@ -2,9"),
+        (lambda data: data.replace(b"@@ -2,7 +2,7 @@", b"@@ -2,6 +2,6 @@"), "6 lines before and 6 after", "@@ -2,6"),
+        (lambda data: data[: data.index(b"@@")], "no hunk follows", "+++ b/a.txt"),
+        (lambda data: data.replace(b"\n line 4\n", b"\n"), "7 lines before and 7 after", "@@ -2,7"),
+        (lambda data: data.replace(b" line 8\n", b" line 8\n+int lost;\n"), "7 lines before and 7 after", "@@ -2,7"),
+        (lambda data: data.replace(b" line 8\n", b" line 8\n\n+int lost;\n"), "belongs to no hunk", "+int lost;"),
+        (lambda data: data.replace(b"a/a.txt", b"a/../../evil").replace(b"b/a.txt", b"b/../../evil"), "leads out", "diff --git"),
+        (lambda data: data.replace(b"b/a.txt", b"b/.GIT/hooks/x"), "git's own folder", "diff --git"),
+        (lambda data: b"".join(data.partition(b"diff --git")[::2]).replace(b" a/a.txt b/a.txt\n", b""), "diff --git", ""),
+        (
+            lambda data: data.replace(b"diff --git", b"--- a/b.txt\n+++ b/b.txt\n@@ -1 +1 @@\n-a\n+b\ndiff --git"),
+            "applies this diff too",
+            "--- a/b.txt",
+        ),
+        (lambda data: re.sub(rb"From: .*\n", b"", data), "no From", "From 0"),
+        (lambda data: re.sub(rb"Date: .*\n", b"", data), "no Date", "From 0"),
+        (lambda data: re.sub(rb"Subject: .*\n", b"", data), "no Subject", "From 0"),
+        (lambda data: re.sub(rb"(Date: .*) \+0200\n", rb"\1\n", data), "says no zone", "Date: "),
+        (lambda data: re.sub(rb"(Date: .*) \+0200\n", rb"\1 +1445\n", data), "no zone .1445", "Date: "),
+        (lambda data: data.replace(b" 2024 ", b" 2101 "), "of the year 2101", "Date: "),
+    ],
+    ids=[
+        "wrong-count",
+        "too-few",
+        "no-hunk",
+        "lost-line",
+        "line-more",
+        "line-apart",
+        "outside",
+        "git-folder",
+        "no-diff",
+        "bare-diff",
+        "no-from",
+        "no-date",
+        "no-subject",
+        "no-zone",
+        "odd-zone",
+        "far-year",
+    ],
+)
+def test_a_patch_that_git_would_read_otherwise_than_a_person_is_refused_at_its_line(
+    yard: Yard, tree: Path, change: Callable[[bytes], bytes], words: str, line: str
+) -> None:
+    good = make_patch(tree, {"a.txt": LINES.replace("line 5\n", "LINE 5\n")})
+    patch = change(good)
+    assert patch != good
+    yard.series({"root/base/1.patch": patch})
+    before = head(tree)
+    with pytest.raises(HipwrightError, match=words) as caught:
+        yard.patches("base", tree)
+    error = caught.value
+    assert error.code.name == "bad-series"
+    assert error.hint
+    assert error.where is not None
+    assert str(error.where.file).endswith("1.patch")
+    assert error.where.module == "."
+    if line:
+        assert error.where.line is not None
+        assert patch.decode().splitlines()[error.where.line - 1].startswith(line)
     assert (head(tree), status(tree)) == (before, b"")
 
 
@@ -272,7 +341,7 @@ def test_there_is_no_fuzz_and_no_merging(yard: Yard, tree: Path, origin: Person)
 def test_a_file_with_two_patches_is_refused(yard: Yard, tree: Path) -> None:
     one, two = make_patch(tree, {"x": "x\n"}), make_patch(tree, {"y": "y\n"})
     yard.series({"root/base/1.patch": one + two})
-    with pytest.raises(HipwrightError, match="1 patch files for the root became 2 commits") as caught:
+    with pytest.raises(HipwrightError, match="another patch begins here") as caught:
         yard.patches("base", tree)
     assert caught.value.code.name == "bad-series"
     assert status(tree) == b""
@@ -314,7 +383,8 @@ def test_a_persons_own_git_am_in_the_tree_is_left_alone(yard: Yard, tree: Path) 
     yard.series({"root/base/1.patch": make_patch(tree, {"x": "x\n"})})
     with pytest.raises(HipwrightError) as caught:
         yard.patches("base", tree)
-    assert "a rebase or git am is under way" in str(caught.value.excerpt)
+    assert str(caught.value.excerpt).splitlines()[0] == "git am is under way in the root"
+    assert f"git -C '{tree}' am --abort" in str(caught.value.hint)
     git(tree, "am", "--abort")
     yard.patches("base", tree)
     assert (tree / "x").exists()

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from build_tools.errors import HipwrightError
+from build_tools.patches.applied import read_applied
 from build_tools.patches.apply import apply_base_patches
 from build_tools.patches.series import load_series
 from build_tools.sources.checkout import bringer_of
@@ -141,7 +142,7 @@ def test_a_patch_moves_submodules_and_going_back_restores_them(yard: Yard, tree:
     assert snapshot(tree) == snapshot(clone)
     yard.patches("base", tree, line=None)
     assert (snapshot(tree), status(tree), raw(tree, "submodule", "status", "--recursive")) == before
-    assert [path.name for path in own_folder(tree).iterdir()] == ["modules.json"]
+    assert sorted(path.name for path in own_folder(tree).iterdir()) == ["applied-patches.json", "modules.json"]
 
 
 def test_what_patches_leave_is_the_same_without_history(yard: Yard, upstream: Upstream) -> None:
@@ -305,11 +306,14 @@ def test_work_in_a_submodule_that_a_patch_moves_stops_it(yard: Yard, tree: Path,
     assert not (tree / LIB).exists()
 
 
-def test_a_patch_for_another_platform_moves_nothing(yard: Yard, upstream: Upstream) -> None:
+def test_a_patch_for_one_platform_alone_cannot_move_submodules(yard: Yard, upstream: Upstream) -> None:
     locked = yard.lock(upstream.toy)
     yard.series({"root/base/1.patch": upstream.patch(*moves(upstream)["removed"])}, platforms=["windows"])
-    assert yard.pins(locked) == locked.submodules
-    assert yard.pins(locked, platform=Platform.WINDOWS) == ()
+    for platform in Platform:
+        with pytest.raises(HipwrightError, match="may move submodules") as caught:
+            yard.pins(locked, platform=platform)
+        assert caught.value.code.name == "bad-series"
+        assert (caught.value.where and caught.value.where.line) == 3
 
 
 def test_a_patch_that_does_not_apply_is_told_when_locking(yard: Yard, upstream: Upstream) -> None:
@@ -319,3 +323,34 @@ def test_a_patch_that_does_not_apply_is_told_when_locking(yard: Yard, upstream: 
     with pytest.raises(HipwrightError, match=r"root/base/1\.patch does not apply to the root") as caught:
         yard.pins(locked)
     assert caught.value.code.name == "patch-conflict"
+
+
+@pytest.mark.parametrize("way", ["commit", "added", "removed", "another repository"])
+def test_a_move_that_upstream_has_made_is_left_out_when_locking_and_when_applying(
+    yard: Yard, tree: Path, upstream: Upstream, way: str
+) -> None:
+    files, modules = moves(upstream)[way]
+    yard.series({"root/base/1.patch": upstream.patch(files, modules)})
+    upstream.toy.record("main", {**files, "a.txt": "upstream went on\n"}, modules)
+    locked = yard.lock(upstream.toy)
+    assert yard.pins(locked) == locked.submodules
+    yard.checkout(locked, tree)
+    yard.patches("base", tree)
+    assert [patch.outcome for patch in read_applied(tree).patches] == ["upstream"]
+    assert head(tree) == locked.commit
+    assert status(tree) == b""
+
+
+def test_a_move_that_does_not_fit_is_told_with_its_hunk_when_locking(yard: Yard, upstream: Upstream) -> None:
+    files, modules = moves(upstream)["commit"]
+    patch = upstream.patch(files, modules)
+    yard.series({"root/base/1.patch": patch})
+    upstream.toy.record("main", files, {LIB: ("lib", upstream.lib, upstream.lib_flat)})
+    with pytest.raises(HipwrightError) as caught:
+        yard.pins(yard.lock(upstream.toy))
+    error = caught.value
+    assert error.code.name == "patch-conflict"
+    assert "invoke drop-patch root/base/1.patch" in str(error.hint)
+    assert error.where is not None
+    assert error.where.member == LIB
+    assert patch.splitlines()[int(error.where.line or 0) - 1].startswith(b"@@ -1 +1 @@")

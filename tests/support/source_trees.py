@@ -319,13 +319,23 @@ class Yard:
         line: str | None = "1",
         platform: Platform = Platform.LINUX,
         discard_local: bool = False,
+        strict: bool = False,
+        three_way: bool = False,
     ) -> None:
         """Apply the patches of a phase to a tree that this yard checked out."""
         series = load_series(self.folder, line)
         say, log = self.said.append, self.log
         if phase == "hipified":
             apply_hipified_patches(
-                series, tree=tree, platform=platform, git=self.git, log=log, say=say, discard_local=discard_local
+                series,
+                tree=tree,
+                platform=platform,
+                git=self.git,
+                log=log,
+                say=say,
+                discard_local=discard_local,
+                strict=strict,
+                three_way=three_way,
             )
             return
         locked = self.locked[tree]
@@ -340,6 +350,8 @@ class Yard:
             log=log,
             say=say,
             discard_local=discard_local,
+            strict=strict,
+            three_way=three_way,
         )
 
     def hipifier(
