@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -94,6 +95,36 @@ def test_the_preload_hook_does_what_it_says(tree: Path, tmp_path: Path) -> None:
     assert run().stdout == "ready\n[]\n"
     (package / "_rocm_init.py").write_text("import rocm_sdk_that_is_missing\n", encoding="utf-8")
     assert "No module named 'rocm_sdk_that_is_missing'" in run().stderr
+
+
+def test_extensions_are_built_with_the_rocm_of_the_environment(tree: Path, tmp_path: Path) -> None:
+    """The function that looks for ROCm, alone, with packages that are as empty as can be."""
+    text = (tree / "torch" / "utils" / "cpp_extension.py").read_text(encoding="utf-8")
+    imports = [line for line in text.splitlines() if re.fullmatch(r"import [a-z.]+", line) and "torch" not in line]
+    start = text.index("def _find_rocm_home()")
+    function = text[start : text.index("\ndef ", start + 1)]
+    rest = "from typing import Optional\nclass torch:\n    class version:\n        hip = None\nIS_WINDOWS = False\nSUBPROCESS_DECODE_ARGS = ()\n"
+    script = tmp_path / "find.py"
+    said = "print(_find_rocm_home())\n"
+    script.write_text("\n".join([*imports, rest, function, said]), encoding="utf-8")
+    hipcc = tmp_path / "other" / "bin" / "hipcc"
+    hipcc.parent.mkdir(parents=True)
+    hipcc.write_text("#!/bin/sh\n", encoding="utf-8")
+    hipcc.chmod(0o755)
+    packages = tmp_path / "site-packages"
+    packages.mkdir()
+
+    def find(**names: str) -> str:
+        environment = {"PATH": str(hipcc.parent), "PYTHONPATH": str(packages), **names}
+        done = subprocess.run([sys.executable, "-B", str(script)], env=environment, capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    assert find() == str(tmp_path / "other"), "without the packages it is as before"
+    for name in ("_rocm_sdk_core", "_rocm_sdk_devel"):
+        (packages / name).mkdir()
+        (packages / name / "__init__.py").write_text("raise SystemExit('nothing is to be imported')\n", encoding="utf-8")
+        assert find() == str(packages / name), "the development package has everything, so it goes first"
+    assert find(ROCM_HOME="/mine") == "/mine"
 
 
 def test_the_version_script_takes_the_rocm_version(tree: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from build_tools.builds.hooks import BuildContext, load_hooks
 from build_tools.builds.variables import computed_variables, constants
 from build_tools.config.project import CommitFilePin, GitOrigin, Project, RelatedCommitsPin, VersionFilePin, load_project
-from build_tools.patches.series import find_line
+from build_tools.patches.lines import find_line
 from build_tools.sources.pins import PinFile, parse_commit_file
 from build_tools.types import CommitId, GfxTarget, Platform, ProjectName
 

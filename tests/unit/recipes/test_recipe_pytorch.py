@@ -11,7 +11,8 @@ from build_tools.builds.hooks import BuildContext, ProjectHooks, load_hooks
 from build_tools.builds.variables import constants, merge
 from build_tools.config.project import load_project
 from build_tools.errors import HipwrightError
-from build_tools.patches.series import find_line, load_series
+from build_tools.patches.lines import find_line
+from build_tools.patches.series import load_series
 from build_tools.types import CommitId, GfxTarget, Platform, ProjectName
 
 EXTERNAL_BUILDS = Path(__file__).resolve().parents[3] / "external-builds"
@@ -63,10 +64,12 @@ def test_every_known_ref_has_its_line(ref: str, line: str | None) -> None:
 
 
 @pytest.mark.parametrize("ref", ["release/2.7", "my-branch", "0" * 40])
-def test_a_ref_that_nobody_has_looked_at_is_an_error_and_not_a_build_without_patches(ref: str) -> None:
-    with pytest.raises(HipwrightError) as caught:
-        find_line(PROJECT, ref, folder=FOLDER)
-    assert caught.value.code.name == "no-line"
+def test_a_ref_that_nobody_has_looked_at_is_told_that_it_has_no_series(ref: str) -> None:
+    line, reason = find_line(PROJECT, ref, folder=FOLDER)
+    assert line is None
+    assert reason.startswith(f"{ref} matches the rule '*', no patches: ")
+    assert "invoke new-series" in reason
+    assert PROJECT.lines[-1].ref == "*"
 
 
 def test_every_patch_says_why_it_is_there_and_when_it_can_go() -> None:
