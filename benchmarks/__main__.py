@@ -26,6 +26,8 @@ GOALS: Final = (
     "checkout",
     "hipify_cache",
     "nothing_to_do",
+    "patches_apply",
+    "patches_save",
 )
 """Those that need no input of the caller's, in the order in which they run."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from build_tools.console.events import Console
 from build_tools.options.model import Settings
 from build_tools.options.resolve import Resolved
 from build_tools.pipeline.chain import Chain
+from build_tools.pipeline.import_patches import import_patches
 from build_tools.pipeline.lock_stage import lock_chains
 from build_tools.pipeline.source_stages import SOURCE_STAGES, run_sources
 from build_tools.process import Runner, base_environment
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from build_tools.console.events import Event
 
-__all__ = ["BRANCH", "SOURCES", "Bench", "clocked", "pytorch_origin"]
+__all__ = ["BRANCH", "SOURCES", "Bench", "clocked", "pytorch_origin", "with_imported_series"]
 
 BRANCH: Final = "release/2.6"
 """The branch of the origin that is measured."""
@@ -46,10 +48,30 @@ class _Quiet:
         """End."""
 
 
+_LINE: Final = "imported"
+
+
 def pytorch_origin() -> Path:
     """Return the bare repository with the releases of PyTorch, fetched when it is not there yet."""
+    return _input("pytorch-origin")
+
+
+def _input(key: str) -> Path:
     document = timed(nox("-s", "inputs", "--", "--json"), cwd=CLONE).stdout
-    return Path(json.loads(document)["pytorch-origin"])
+    return Path(json.loads(document)[key])
+
+
+def with_imported_series(folder: Path) -> Bench:
+    """Return a work dir that is locked to a line of the patches that Debian keeps for PyTorch; its recipes are copies."""
+    clone = folder / "clone"
+    shutil.copytree(CLONE / "external-builds", clone / "external-builds")
+    origin, series = pytorch_origin(), _input("pytorch-series")
+    bench = Bench(folder=folder, origin=origin, clone=clone)
+    bench.run((Stage.CHECKOUT, Stage.BASE_PATCHES))
+    place = bench.chain.workplace
+    settings = replace(place.resolved.settings, projects=(bench.chain.project.name,), line=_LINE, paths=(series,))
+    import_patches(replace(place, resolved=Resolved(settings=settings)))
+    return Bench(folder=folder, origin=origin, clone=clone, line=_LINE)
 
 
 def clocked(work: Callable[[], object]) -> Timed:
@@ -65,18 +87,20 @@ def clocked(work: Callable[[], object]) -> Timed:
 
 @dataclass(kw_only=True, slots=True)
 class Bench:
-    """A work dir in which PyTorch's source stages run; those in one folder share a cache."""
+    """A work dir in which PyTorch's source stages run; those in one folder share a cache. ``line`` is a patch line in the rules' place."""
 
     folder: Path
     origin: Path
     work_dir: str = "work"
+    clone: Path = CLONE
+    line: str | None = None
     chain: Chain = field(init=False)
 
     def __post_init__(self) -> None:
         """Lock."""
-        project = load_project(CLONE / "external-builds", ProjectName("pytorch"))
+        project = load_project(self.clone / "external-builds", ProjectName("pytorch"))
         place = Workplace(
-            clone=CLONE,
+            clone=self.clone,
             typed_in=self.folder,
             cache=self.folder / "cache",
             python=Path(sys.executable),
@@ -90,6 +114,7 @@ class Bench:
                     work_dir=self.folder / self.work_dir,
                     origin={project.name: str(self.origin)},
                     ref={project.name: BRANCH},
+                    line=self.line,
                 )
             ),
         )

@@ -22,6 +22,8 @@ from benchmarks import (
     hipify_cache,
     nothing_to_do,
     nox_list,
+    patches_apply,
+    patches_save,
     second_run,
     stage_overhead,
     wrapper,
@@ -97,6 +99,8 @@ MET: dict[str, tuple[Callable[[], measure.Result], tuple[float, float]]] = {
     "checkout": (lambda: checkout.result([pair(6.0, 5.0), pair(5.5, 5.0), pair(9.0, 3.0)]), (6.0, 5.0)),
     "hipify_cache": (lambda: hipify_cache.result([known(0.25, 10.0), known(0.125, 8.0), known(1.0, 10.0)]), (0.25, 10.0)),
     "nothing_to_do": (lambda: nothing_to_do.result([pair(1.5, 1.0), pair(2.0, 1.0), pair(9.0, 3.0)]), (2.0, 1.0)),
+    "patches_apply": (lambda: patches_apply.result([pair(1.0, 1.0), pair(1.125, 1.0), pair(9.0, 3.0)], 17), (1.125, 1.0)),
+    "patches_save": (lambda: patches_save.result([pair(1.5, 1.0), pair(2.0, 1.0), pair(9.0, 3.0)]), (2.0, 1.0)),
 }
 
 
