@@ -106,14 +106,19 @@ def refuse_uncommitted(tree: Path, modules: Collection[Module], *, base: str) ->
 
 def _taken_out(modules: Iterable[Module]) -> list[Module]:
     """Return the modules that a person's commits have taken out of the tree, or moved; parents come before children."""
+    by_path: dict[str, Module] = {}
     recorded: dict[str, Mapping[bytes, CommitId]] = {}
     gone: list[Module] = []
     for module in modules:
-        head = module.store.head()
-        recorded[module.path] = gitlinks(module.store, head) if head is not None else {}
+        by_path[module.path] = module
         parent = module.entry.parent
-        lost = parent is not None and os.fsencode(within(module)) not in recorded[parent]
-        if lost or parent in [one.path for one in gone]:
+        if parent is None:
+            continue
+        # Reading a whole tree takes its time: only those that have submodules are read.
+        if parent not in recorded:
+            head = by_path[parent].store.head()
+            recorded[parent] = gitlinks(by_path[parent].store, head) if head is not None else {}
+        if os.fsencode(within(module)) not in recorded[parent] or parent in [one.path for one in gone]:
             gone.append(module)
     return gone
 

@@ -82,8 +82,12 @@ def entry_at(repository: Repository, tree: str, path: str) -> Entry | None:
 
 def gitlinks(repository: Repository, tree: str) -> dict[bytes, CommitId]:
     """Return the submodule commits that a commit or tree records, by path."""
-    listed = entries(repository, tree)
-    return {path: CommitId(entry.object_id) for path, entry in listed.items() if entry.mode == GITLINK}
+    found = {}
+    for record in repository.records("ls-tree", "-r", "-z", "--full-tree", tree):
+        if record.startswith(GITLINK):
+            head, _, path = record.partition(b"\t")
+            found[path] = CommitId(head.split(b" ")[2].decode())
+    return found
 
 
 def submodules(repository: Repository, commit: CommitId | TreeId) -> tuple[Submodule, ...]:
