@@ -147,6 +147,19 @@ def show(result: Result, profile: Callable[[], Sequence[str]]) -> None:
     print(result.line(), flush=True)
 
 
+def of_pairs(name: str, limit: float, found: Sequence[Pair], **detail: float) -> Result:
+    """Return a goal on the ratio of pairs: medians of ours, of the baseline and of their ratio, with the number of rounds."""
+    return Result(
+        name=name,
+        limit=limit,
+        limit_on="ratio",
+        ours=median([pair.ours.seconds for pair in found]),
+        baseline=median([pair.baseline.seconds for pair in found]),
+        ratio=median([pair.ours.seconds / pair.baseline.seconds for pair in found]),
+        detail={"rounds": len(found), **detail},
+    )
+
+
 def median(values: Sequence[float]) -> float:
     """Return the middle one of some numbers."""
     return statistics.median(values)

@@ -13,7 +13,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Final
 
-from benchmarks._measure import Pair, Result, Timed, median, pairs, rounds, scratch, show, spent, timed, two_processors
+from benchmarks._measure import Pair, Result, Timed, median, of_pairs, pairs, rounds, scratch, show, spent, timed, two_processors
 from benchmarks._real import BRANCH, Bench, clocked, pytorch_origin
 from build_tools.types import Stage
 
@@ -26,19 +26,11 @@ LIMIT: Final = 1.2
 
 def result(found: Sequence[Pair]) -> Result:
     """Return the goal as measured."""
-    return Result(
-        name="checkout of PyTorch with an empty cache, against a recursive clone",
-        limit=LIMIT,
-        limit_on="ratio",
-        ours=median([pair.ours.seconds for pair in found]),
-        baseline=median([pair.baseline.seconds for pair in found]),
-        ratio=median([pair.ours.seconds / pair.baseline.seconds for pair in found]),
-        detail={
-            "rounds": len(found),
-            "ours processor": round(median([pair.ours.processor_seconds for pair in found]), 3),
-            "baseline processor": round(median([pair.baseline.processor_seconds for pair in found]), 3),
-        },
-    )
+    processor = {
+        "ours processor": round(median([pair.ours.processor_seconds for pair in found]), 3),
+        "baseline processor": round(median([pair.baseline.processor_seconds for pair in found]), 3),
+    }
+    return of_pairs("checkout of PyTorch with an empty cache, against a recursive clone", LIMIT, found, **processor)
 
 
 def in_a_fresh_folder(folder: Path, work: Callable[[Path], Timed]) -> Timed:

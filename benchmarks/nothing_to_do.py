@@ -10,7 +10,7 @@ import pstats
 import sys
 from typing import TYPE_CHECKING, Final
 
-from benchmarks._measure import Pair, Result, median, pairs, rounds, scratch, show, spent, timed, two_processors
+from benchmarks._measure import Pair, Result, of_pairs, pairs, rounds, scratch, show, spent, timed, two_processors
 from benchmarks._real import SOURCES, Bench, clocked, pytorch_origin
 
 if TYPE_CHECKING:
@@ -21,15 +21,7 @@ LIMIT: Final = 2.0
 
 def result(found: Sequence[Pair]) -> Result:
     """Return the goal as measured by pairs."""
-    return Result(
-        name="source stages of PyTorch with nothing to do, against git status",
-        limit=LIMIT,
-        limit_on="ratio",
-        ours=median([pair.ours.seconds for pair in found]),
-        baseline=median([pair.baseline.seconds for pair in found]),
-        ratio=median([pair.ours.seconds / pair.baseline.seconds for pair in found]),
-        detail={"rounds": len(found)},
-    )
+    return of_pairs("source stages of PyTorch with nothing to do, against git status", LIMIT, found)
 
 
 def again(bench: Bench) -> None:

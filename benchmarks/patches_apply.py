@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from benchmarks._measure import Pair, Result, Timed, median, pairs, rounds, scratch, show, timed, two_processors
+from benchmarks._measure import Pair, Result, Timed, of_pairs, pairs, rounds, scratch, show, timed, two_processors
 from benchmarks._real import Bench, with_imported_series
 from build_tools.patches.series import load_series
 from build_tools.types import Stage
@@ -29,15 +29,7 @@ _PERSON: Final = ("-c", "user.name=Some One", "-c", "user.email=some.one@example
 
 def result(found: Sequence[Pair], patches: int) -> Result:
     """Return the goal as measured."""
-    return Result(
-        name="applying the imported series to PyTorch, against git am",
-        limit=LIMIT,
-        limit_on="ratio",
-        ours=median([pair.ours.seconds for pair in found]),
-        baseline=median([pair.baseline.seconds for pair in found]),
-        ratio=median([pair.ours.seconds / pair.baseline.seconds for pair in found]),
-        detail={"rounds": len(found), "patches": patches},
-    )
+    return of_pairs("applying the imported series to PyTorch, against git am", LIMIT, found, patches=patches)
 
 
 @dataclass(kw_only=True, slots=True)

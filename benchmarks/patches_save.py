@@ -11,7 +11,7 @@ import pstats
 import sys
 from typing import TYPE_CHECKING, Final
 
-from benchmarks._measure import Pair, Result, median, pairs, rounds, scratch, show, spent, timed, two_processors
+from benchmarks._measure import Pair, Result, of_pairs, pairs, rounds, scratch, show, spent, timed, two_processors
 from benchmarks._real import Bench, clocked, with_imported_series
 from build_tools.pipeline.save_patches import save_patches
 
@@ -23,15 +23,7 @@ LIMIT: Final = 2.0
 
 def result(found: Sequence[Pair]) -> Result:
     """Return the goal as measured by pairs."""
-    return Result(
-        name="saving PyTorch's patches with nothing changed, against git status",
-        limit=LIMIT,
-        limit_on="ratio",
-        ours=median([pair.ours.seconds for pair in found]),
-        baseline=median([pair.baseline.seconds for pair in found]),
-        ratio=median([pair.ours.seconds / pair.baseline.seconds for pair in found]),
-        detail={"rounds": len(found)},
-    )
+    return of_pairs("saving PyTorch's patches with nothing changed, against git status", LIMIT, found)
 
 
 def save(bench: Bench) -> None:

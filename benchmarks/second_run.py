@@ -10,7 +10,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Final
 
-from benchmarks._measure import CLONE, Pair, Result, median, pipeline, profiled, rounds, scratch, show, timed, two_processors
+from benchmarks._measure import CLONE, Pair, Result, of_pairs, pipeline, profiled, rounds, scratch, show, timed, two_processors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,15 +23,7 @@ REPEATS: Final = 3
 
 def result(found: Sequence[Pair]) -> Result:
     """Return the goal as measured by pairs of a second and a first run."""
-    return Result(
-        name="second run of the chain",
-        limit=LIMIT,
-        limit_on="ratio",
-        ours=median([pair.ours.seconds for pair in found]),
-        baseline=median([pair.baseline.seconds for pair in found]),
-        ratio=median([pair.ours.seconds / pair.baseline.seconds for pair in found]),
-        detail={"rounds": len(found)},
-    )
+    return of_pairs("second run of the chain", LIMIT, found)
 
 
 def both(work_dir: Path) -> Pair:

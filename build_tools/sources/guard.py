@@ -216,9 +216,8 @@ def untouched(module: Module, target: CommitId) -> list[bytes]:
 
 def tracked_changes(module: Module) -> list[str]:
     """Return a module's edited, added and deleted files, as lines for people; files that git does not know do not count."""
-    arguments = ("-z", "--untracked-files=no", "--ignore-submodules=all", "--no-renames")
-    records = module.repository.records("status", "--porcelain=v1", *arguments)
-    return [f"{change_word(record[:2])} {prefix_of(module.path)}{shown(record[3:])}" for record in records]
+    listed = status_of(module, ignored=False, untracked=False)
+    return [f"{change_word(state)} {prefix_of(module.path)}{shown(path)}" for state, path in listed]
 
 
 def own_repositories(module: Module, *, target: CommitId | None, known: Collection[str], stays: bool = False) -> list[str]:

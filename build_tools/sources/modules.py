@@ -318,10 +318,10 @@ def in_tree(module: str, path: str) -> str:
     return path if module == ROOT else f"{module}/{path}"
 
 
-def status_of(module: Module, *, ignored: bool) -> list[tuple[bytes, bytes]]:
-    """Return the state and the path of each file of a module that is not as its HEAD and index have it, untracked ones included."""
-    which = "traditional" if ignored else "no"
-    arguments = ("-z", "--untracked-files=all", f"--ignored={which}", "--ignore-submodules=all", "--no-renames")
+def status_of(module: Module, *, ignored: bool, untracked: bool = True) -> list[tuple[bytes, bytes]]:
+    """Return the state and the path of each file of a module that is not as its HEAD and index have it."""
+    which = ("--untracked-files=all" if untracked else "--untracked-files=no", f"--ignored={'traditional' if ignored else 'no'}")
+    arguments = ("-z", *which, "--ignore-submodules=all", "--no-renames")
     return [(record[:2], record[3:]) for record in module.repository.records("status", "--porcelain=v1", *arguments)]
 
 
