@@ -49,11 +49,6 @@ def yard(tmp_path: Path) -> Yard:
 
 
 @pytest.fixture
-def tree(yard: Yard) -> Path:
-    return yard.place / "src" / "toy"
-
-
-@pytest.fixture
 def locked(yard: Yard, tree: Path) -> LockedSources:
     """A tree with base patches, hipify and a hipified patch; of its two modules the submodule hides what hipify makes."""
     lib, origin = yard.person("lib"), yard.person("toy")

@@ -44,11 +44,6 @@ def yard(tmp_path: Path) -> Yard:
 
 
 @pytest.fixture
-def tree(yard: Yard) -> Path:
-    return yard.place / "src" / "toy"
-
-
-@pytest.fixture
 def lib(yard: Yard) -> Person:
     return yard.person("lib")
 

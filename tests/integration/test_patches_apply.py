@@ -39,11 +39,6 @@ def yard(tmp_path: Path) -> Yard:
     return Yard(tmp_path / "pl ace")
 
 
-@pytest.fixture
-def tree(yard: Yard) -> Path:
-    return yard.place / "src" / "toy"
-
-
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 
 

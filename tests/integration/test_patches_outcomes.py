@@ -24,11 +24,6 @@ def yard(tmp_path: Path) -> Yard:
 
 
 @pytest.fixture
-def tree(yard: Yard) -> Path:
-    return yard.place / "src" / "toy"
-
-
-@pytest.fixture
 def origin(yard: Yard) -> Person:
     origin = yard.person("toy")
     origin.commit({"version.txt": "1.0\n", "a.txt": LINES, "f.c": LOOK_ALIKE, "é b.txt": LINES, "r.txt": LINES})

@@ -62,11 +62,6 @@ def yard(tmp_path: Path) -> Yard:
 
 
 @pytest.fixture
-def tree(yard: Yard) -> Path:
-    return yard.place / "src" / "toy"
-
-
-@pytest.fixture
 def upstream(yard: Yard) -> Upstream:
     return Upstream(yard)
 

@@ -23,16 +23,6 @@ LIB = "third/lib"
 
 
 @pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return Yard(tmp_path)
-
-
-@pytest.fixture
-def tree(yard: Yard) -> Path:
-    return yard.place / "src" / "toy"
-
-
-@pytest.fixture
 def origin(yard: Yard) -> Person:
     lib, origin = yard.person("lib"), yard.person("toy")
     lib.commit({"l.cu": "cuda l\n"})

@@ -29,11 +29,6 @@ if TYPE_CHECKING:
 BIG = "a line of a big file\n" * 5000
 
 
-@pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return Yard(tmp_path)
-
-
 def resolve(
     yard: Yard,
     url: str,

@@ -19,16 +19,6 @@ DEEP = "third/lib/in/deep"
 
 
 @pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return Yard(tmp_path)
-
-
-@pytest.fixture
-def tree(yard: Yard) -> Path:
-    return yard.place / "src" / "toy"
-
-
-@pytest.fixture
 def origin(yard: Yard) -> Person:
     deep, lib, origin = yard.person("deep"), yard.person("lib"), yard.person("toy")
     deep.commit({"d.cu": "cuda d\n"})

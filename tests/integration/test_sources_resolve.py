@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import threading
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,14 +11,6 @@ from build_tools.errors import HipwrightError
 from build_tools.sources.mirror import mirror_of
 from build_tools.types import CommitId
 from tests.support.source_trees import Yard, git, head, raw
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
-@pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return Yard(tmp_path)
 
 
 def test_branches_tags_commits_and_head_resolve_to_exact_commits(yard: Yard) -> None:

@@ -29,11 +29,6 @@ def yard(tmp_path: Path) -> Yard:
     return Yard(tmp_path / "pl ace")
 
 
-@pytest.fixture
-def tree(yard: Yard) -> Path:
-    return yard.place / "src" / "toy"
-
-
 def origin_of(yard: Yard) -> Person:
     lib, origin = yard.person("lib"), yard.person("toy")
     lib.commit({"l.cu": "cuda l\n", "run.sh": "#!/bin/sh\n"})
