@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import os
 import shutil
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import nox
+import nox.virtualenv
+from packaging.version import Version
 
 CLONE = Path(__file__).resolve().parent
 
@@ -43,8 +46,10 @@ except ImportError:
 if Path(commands.__file__).resolve().parent != CLONE / "build_tools":
     _hand_over()
 
-# Named only where it is: nox would tell on every call that it is not.
 nox.options.default_venv_backend = "uv|virtualenv" if shutil.which("uv") else "virtualenv"
+if not shutil.which(os.environ.get("UV") or "uv") and ("UV" in os.environ or importlib.util.find_spec("uv") is None):
+    # nox starts uv before each session to see whether it is there, and tells each time that it is not, unless that is known.
+    nox.virtualenv.HAS_UV, nox.virtualenv.UV, nox.virtualenv.UV_VERSION = False, "uv", Version("0")
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 

@@ -131,6 +131,48 @@ def _rebase_patches(_command: Command, _project: ProjectName | None, workplace: 
     return rebase_patches(workplace)
 
 
+def _fetch_artifacts(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.fetch_artifacts import fetch_artifacts  # noqa: PLC0415
+
+    return fetch_artifacts(workplace)
+
+
+def _build_rocm_packages(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.build_rocm_packages import build_rocm_packages  # noqa: PLC0415
+
+    return build_rocm_packages(workplace)
+
+
+def _upload_rocm_packages(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.upload_rocm_packages import upload_rocm_packages  # noqa: PLC0415
+
+    return upload_rocm_packages(workplace)
+
+
+def _test_rocm(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.test_rocm import test_rocm  # noqa: PLC0415
+
+    return test_rocm(workplace)
+
+
+def _setup_venv(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.setup_venv import setup_venv  # noqa: PLC0415
+
+    return setup_venv(workplace)
+
+
+def _update_deps_index(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.update_deps_index import update_deps_index  # noqa: PLC0415
+
+    return update_deps_index(workplace)
+
+
+def _doctor(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.doctor import doctor  # noqa: PLC0415
+
+    return doctor(workplace)
+
+
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
@@ -142,6 +184,13 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "test": _pipeline,
     "check_wheels": _check_wheels,
     "inputs": _inputs,
+    "fetch_artifacts": _fetch_artifacts,
+    "build_rocm_packages": _build_rocm_packages,
+    "upload_rocm_packages": _upload_rocm_packages,
+    "test_rocm": _test_rocm,
+    "setup_venv": _setup_venv,
+    "update_deps_index": _update_deps_index,
+    "doctor": _doctor,
     "show-config": _show_config,
     "show-hipify": _show_hipify,
     "save-patches": _save_patches,

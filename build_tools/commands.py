@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import logging
 import os
 import signal
 import sys
@@ -22,7 +23,8 @@ from build_tools.errors import HipwrightError, Kind
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
 from build_tools.options.fronts import nox_words
 from build_tools.options.helping import help_text
-from build_tools.options.resolve import close_to, resolve
+from build_tools.options.resolve import resolve
+from build_tools.options.values import close_to
 from build_tools.process import Runner, base_environment, mask, printable
 from build_tools.shown import shown
 from build_tools.types import Platform, ProjectName
@@ -51,6 +53,7 @@ __all__ = [
 NOX_COMMANDS: Final = tuple(command for command in COMMANDS.values() if command.front == "nox")
 """The commands that are sessions and exist once."""
 
+_LOGGING: Final = ("boto3", "botocore", "s3transfer", "urllib3")
 _INTERRUPTED: Final = 130
 _UNHEARD: Final = 141
 _LEAST_SECRET: Final = 6
@@ -166,10 +169,17 @@ def execute(call: Call) -> Ending:
             sys.stdout.write(help_text(command, projects, call.prog, project=call.project))
             return None
         resolved = edge.resolve()
+        _quiet_libraries()
         with _ended_by_signals():
             return BODIES[call.command.name](call.command, call.project, _workplace(call, resolved, edge))
 
     return _ending(_Edge(call=call), run)
+
+
+def _quiet_libraries() -> None:
+    """Keep what libraries log off the terminal: nox shows all of it, down to the signatures of requests."""
+    for name in _LOGGING:
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 class _Edge:

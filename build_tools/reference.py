@@ -5,20 +5,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from build_tools import files
+from build_tools.config.buckets import Bucket, BucketTable, bucket_table
 from build_tools.config.channels import ChannelTable
+from build_tools.config.deps_index import DepsIndex
 from build_tools.config.owned import OwnedNames
 from build_tools.config.project import Project
+from build_tools.config.runners import Label, Purpose, RunnerTable, runner_table
 from build_tools.config.targets import Targets
 from build_tools.errors import CODES, Kind
 from build_tools.inputs.catalogue import Catalogue
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
-from build_tools.options.model import GROUPS, OPTIONS, Option
+from build_tools.options.model import OPTIONS
+from build_tools.options.option import GROUPS
 from build_tools.patches.series import SeriesFile
 from build_tools.receipts.check import CheckReport
 from build_tools.receipts.lock import Lock
@@ -26,22 +31,29 @@ from build_tools.receipts.snapshot import Snapshot
 from build_tools.receipts.stage import StageReceipt
 from build_tools.receipts.verdict import Verdict
 from build_tools.sources.embedded import EmbeddedSources
+from build_tools.stores.run_outputs import RunOutputs
+from build_tools.types import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from build_tools.options.option import Option
+
 __all__ = ["SCHEMAS", "find_drift", "reference_pages", "write_reference"]
 
 SCHEMAS: Final[Mapping[str, type]] = {
+    "buckets": BucketTable,
     "channels": ChannelTable,
     "check-report": CheckReport,
+    "deps-index": DepsIndex,
     "inputs": Catalogue,
     "lock": Lock,
     "owned": OwnedNames,
     "project": Project,
     "receipt": StageReceipt,
     "repository": EmbeddedSources,
+    "runners": RunnerTable,
     "series": SeriesFile,
     "snapshot": Snapshot,
     "targets": Targets,
@@ -51,6 +63,8 @@ SCHEMAS: Final[Mapping[str, type]] = {
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _NOTE: Final = "<!-- Made from the code by `nox -s docs -- --write`; edits are lost. -->"
+
+_OTHERS: Final[tuple[Purpose, ...]] = ("multi-gpu", "sandbox", "oem")
 
 _KINDS: Final[Mapping[Kind, str]] = {
     Kind.USAGE: "A command was given something that it does not take.",
@@ -65,6 +79,7 @@ _KINDS: Final[Mapping[Kind, str]] = {
 def reference_pages() -> dict[str, str]:
     """Return all generated pages: their texts by path relative to ``docs/reference``."""
     pages = {"errors.md": _errors(), "commands.md": _commands(), "options.md": _options()}
+    pages |= {"buckets.md": _buckets(bucket_table()), "runners.md": _runners(runner_table())}
     schemas = {name: msgspec.json.schema(model) for name, model in SCHEMAS.items()} | {"hipwright": _settings_schema()}
     return pages | {f"schema/{name}.json": _schema(name, schema) for name, schema in sorted(schemas.items())}
 
@@ -147,6 +162,90 @@ def _options() -> str:
         rows = [_option_row(option) for option in OPTIONS.values() if option.group == group]
         parts += [f"## {title[0].upper()}{title[1:]}", _table(("option", "environment", "means"), rows)]
     return _page("Options", *parts)
+
+
+def _buckets(table: BucketTable) -> str:
+    runs = []
+    for release_type, run in table.run.items():
+        named = [(f"`{table.owner}`" if run.others else "all", run.own), ("all others, and forks", run.others)]
+        runs += [(f"`{release_type}`", whose, f"`{name}`") for whose, name in named if name]
+    rows = []
+    for bucket in (found for name in table.bucket if (found := table.find(name))):
+        layout = "`OWNER-REPOSITORY/RUN-linux/…`" if bucket.shared else "`RUN-linux/…`"
+        layout = layout if any(bucket.name in {run.own, run.others} for run in table.run.values()) else ""
+        rows.append((f"`{bucket.name}`", _role(bucket), "anybody" if bucket.anonymous else "who has credentials", layout))
+    products = []
+    for release_type in table.product.streams:
+        for product in table.product.products:
+            bucket = table.of_product(release_type=release_type, product=product)
+            products.append((f"`{release_type}`", product, f"`{bucket.name}`", _role(bucket)))
+    # A run that stands for any.
+    outputs = RunOutputs(run_id="RUN", platform=Platform.LINUX)
+    python, pytorch = outputs.python("GROUP"), outputs.pytorch("GROUP")
+    keys = [
+        ("artifacts", outputs.artifact("NAME_COMPONENT_TARGET.tar.zst")),
+        ("ROCm packages", python.dist_prefix),
+        ("their index", python.index_prefix),
+        ("their flat page", python.find_links_key),
+        ("PyTorch packages, likewise", pytorch.dist_prefix),
+        ("logs of a group", outputs.logs("GROUP")),
+        ("logs of a build stage, and of one target", outputs.logs("STAGE", "TARGET")),
+        ("logs of making system packages", outputs.packaging_logs("deb")),
+        ("source manifest", outputs.manifest("GROUP")),
+        ("archive of a whole ROCm", outputs.tarball("FAMILY", "VERSION")),
+        ("system packages", outputs.packages("deb")),
+    ]
+    return _page(
+        "Buckets of AMD's ROCm builds, and the outputs of a run",
+        f"All are in {table.region}. `--repository` and `--release-type` choose the one of a run; `--bucket` and `--store` name another.",
+        f"What is tried out goes to `{table.trial}`, by hand. A fork's pull request has no role: its runner has credentials of its own.",
+        "## Of runs",
+        _table(("release type", "runs of", "bucket"), runs),
+        "## All",
+        _table(("bucket", "written by", "read by", "begins with"), rows),
+        "## Behind the public indexes",
+        f"Files lie below `{table.product.prefix}/`.",
+        _table(("release type", "product", "bucket", "written by"), products),
+        "## Outputs of a run",
+        "On Windows `RUN-windows`. [Make, publish and install ROCm packages](../how-to/rocm-packages.md) fills them.",
+        _table(("what", "where"), [(what, f"`{key}`") for what, key in keys]),
+    )
+
+
+def _role(bucket: Bucket) -> str:
+    return f"`{bucket.role_arn}`" if bucket.role_arn else "hand"
+
+
+def _runners(table: RunnerTable) -> str:
+    def shown(labels: Iterable[Label]) -> str:
+        return ", ".join(f"`{one.label}`" + (f" (weight {one.weight})" if one.weight > 1 else "") for one in labels)
+
+    builds = []
+    for platform in Platform:
+        label = functools.partial(table.build_label, platform)
+        names = (label(), label(variant="asan"), label(pytorch=True), label(fork=True))
+        builds.append((platform.value, *(f"`{name}`" for name in names)))
+    rows = []
+    for row in table.family:
+        for platform in Platform:
+            machines = row.machines(platform)
+            if machines is None:
+                continue
+            tests = shown(table.test_labels(row.name, platform, bump=True)) or "built only"
+            others = [f"{what}: {shown(labels)}" for what in _OTHERS if (labels := machines.labels(what))]
+            when = machines.when if machines.test else ""
+            releases = "" if machines.in_releases or not machines.test else "not in releases"
+            rows.append(
+                (f"`{row.name}`", row.tier, platform.value, tests, ", ".join(filter(None, (when, releases))), "; ".join(others))
+            )
+    return _page(
+        "Machines of AMD's ROCm CI",
+        f"A family is built from its tier on, of {', '.join(table.tiers)}. Of several labels one is taken in proportion to their weights.",
+        "## Builds",
+        _table(("platform", "as a rule", "with a sanitizer", "of PyTorch", "of forks"), builds),
+        "## Tests",
+        _table(("family", "tier", "platform", "tested on", "when", "more machines"), rows),
+    )
 
 
 def _option_row(option: Option) -> tuple[str, str, str]:

@@ -90,6 +90,16 @@ class ChannelTable(Table, frozen=True, kw_only=True):
         names = [release_type.name for release_type in self.release_type]
         raise HipwrightError("bad-option-value", f"there is no release type {name!r}", hint=_advice(name, names))
 
+    def may_supersede(self, release_type: str | None) -> bool:
+        """Return whether a later attempt of a run of a release type, or at a desk, may publish other bytes in its own outputs.
+
+        Raises
+        ------
+        HipwrightError
+            As :meth:`find_release_type`.
+        """
+        return self.desk_supersede if release_type is None else self.find_release_type(release_type).supersede
+
 
 def load_channels(path: Path = CHANNELS_FILE) -> ChannelTable:
     """Read the channel table.

@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 from build_tools.config.load import load_toml
 
-__all__ = ["OwnedNames", "is_owned", "owned_names"]
+__all__ = ["OwnedNames", "is_owned", "is_rocm", "owned_names"]
 
 _FILE: Final = Path(__file__).with_name("data") / "owned.toml"
 
@@ -47,3 +47,9 @@ def owned_names(path: Path = _FILE) -> OwnedNames:
 def is_owned(name: str) -> bool:
     """Return whether a package name, however spelled, may come only from the source that is named for it."""
     return owned_names().owns(name)
+
+
+def is_rocm(name: str) -> bool:
+    """Return whether a package name, however spelled, is one of the ROCm packages, which may have a source of their own."""
+    normal = canonicalize_name(name)
+    return normal == "rocm" or normal.startswith("rocm-")

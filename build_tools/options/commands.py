@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from build_tools.options.model import OPTIONS, Option
+from build_tools.options.model import OPTIONS
 from build_tools.types import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from build_tools.options.option import Option
 
 __all__ = ["COMMANDS", "PROJECT_COMMANDS", "Command"]
 
@@ -29,6 +31,13 @@ _OF_ONE: Final = frozenset(
         "lint-only",
         "continue",
         "abort",
+        "for-commit",
+        "for-branch",
+        "include",
+        "exclude",
+        "extract",
+        "clean",
+        "activate-in-future-github-actions-steps",
     }
 )
 """Options that say what one command does, and are no setting."""
@@ -48,10 +57,13 @@ _SOURCES: Final = (
     "depth",
     "partial",
 )
-_ROCM: Final = ("python", "rocm-find-links", "rocm-index-url", "rocm-version", "find-links", "index-url")
+_ROCM_FROM: Final = ("rocm-find-links", "rocm-index-url", "rocm-run-id", "rocm-path", "rocm-version")
+_STORE: Final = ("store", "bucket", "endpoint-url")
+_OUTPUTS: Final = (*_STORE, "repository", "platform", "release-type")
+_ROCM: Final = ("python", *_ROCM_FROM, "artifact-group", *_STORE, "repository", "find-links", "index-url", "timeout")
 _RUN: Final = ("from-receipt", "dry-run", "explain", "force", "verify", "hipify", "strict", "three-way", "discard-local")
 _BUILD: Final = ("gpu-family", "gfx", "artifact-group", "jobs")
-_PUBLISH: Final = ("store", "run-id")
+_PUBLISH: Final = (*_STORE, "repository", "run-id")
 _ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_PUBLISH, "channel", *_COMMON)
 
 
@@ -101,7 +113,18 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="lock",
         front="nox",
         summary="Resolve refs, pins and ROCm files into the work dir's lock.",
-        option_names=("projects", *_SOURCES, "manifest-out", "diff", *_ROCM, "dry-run", "explain", *_COMMON),
+        option_names=(
+            "projects",
+            *_SOURCES,
+            "manifest-out",
+            "diff",
+            *_ROCM,
+            "gpu-family",
+            "gfx",
+            "dry-run",
+            "explain",
+            *_COMMON,
+        ),
         until=Stage.LOCK,
     ),
     Command(
@@ -117,6 +140,111 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         summary="Judge any wheels: files, or folders that hold some.",
         option_names=("jobs", "json", "traceback"),
         paths="wheels, or folders that hold some",
+    ),
+    Command(
+        name="fetch_artifacts",
+        front="nox",
+        summary="Fetch and unpack the artifacts of a run, every file proved.",
+        option_names=(
+            "run-id",
+            "for-commit",
+            "for-branch",
+            "artifact-group",
+            "gfx",
+            "output-dir",
+            "include",
+            "exclude",
+            "extract",
+            *_OUTPUTS,
+            "timeout",
+            "jobs",
+            "dry-run",
+            *_COMMON,
+        ),
+    ),
+    Command(
+        name="build_rocm_packages",
+        front="nox",
+        summary="Make the ROCm Python packages of a folder of artifacts.",
+        option_names=(
+            "artifact-dir",
+            "dest-dir",
+            "version",
+            "release-type",
+            "date",
+            "candidate",
+            "package-form",
+            "platform",
+            "gpu-family",
+            "gfx",
+            "linux-gfx",
+            "windows-gfx",
+            "compress",
+            "clean",
+            "jobs",
+            "dry-run",
+            *_COMMON,
+        ),
+    ),
+    Command(
+        name="upload_rocm_packages",
+        front="nox",
+        summary="Publish ROCm Python packages into a run's outputs, with an index.",
+        option_names=("packages-dir", "artifact-group", "run-id", "output-dir", *_OUTPUTS, "dry-run", *_COMMON),
+    ),
+    Command(
+        name="test_rocm",
+        front="nox",
+        summary="Install ROCm Python packages and run `rocm-sdk test`.",
+        option_names=(
+            "python",
+            *_ROCM_FROM,
+            "artifact-group",
+            "gpu-family",
+            "gfx",
+            *_OUTPUTS,
+            "timeout",
+            *_COMMON,
+        ),
+    ),
+    Command(
+        name="setup_venv",
+        front="nox",
+        summary="Make an environment of chosen packages from chosen sources.",
+        option_names=(
+            "packages",
+            "python",
+            "find-links",
+            "index-url",
+            "index-name",
+            "index-subdir",
+            "from-run-id",
+            "artifact-group",
+            *_ROCM_FROM,
+            *_OUTPUTS,
+            "gpu-family",
+            "gfx",
+            "pre",
+            "installer",
+            "clean",
+            "timeout",
+            "activate-in-future-github-actions-steps",
+            *_COMMON,
+        ),
+        paths="the folder of the environment",
+    ),
+    Command(
+        name="update_deps_index",
+        front="nox",
+        summary="Keep the index of what the owned packages require beside them.",
+        option_names=("python", "packages", *_STORE, "platform", "jobs", "dry-run", *_COMMON),
+    ),
+    Command(
+        name="doctor",
+        front="nox",
+        summary="Judge an environment, and the ROCm that this machine has.",
+        option_names=("rocm-path", "json", "traceback", "cache-dir", "work-dir"),
+        paths="the folder of an environment",
     ),
     Command(
         name="inputs",

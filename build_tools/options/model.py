@@ -5,78 +5,21 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
+from build_tools.options.option import Option
 from build_tools.types import Platform, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["GROUPS", "OPTIONS", "Option", "OptionKind", "Settings", "flags_of"]
+    from build_tools.options.option import Group, OptionKind
 
-OptionKind = Literal["text", "path", "location", "locations", "flag", "integer", "choice", "names"]
-Group = Literal["what", "rocm", "packages", "where", "how"]
-
-GROUPS: Final[Mapping[Group, str]] = {
-    "what": "what to work on",
-    "rocm": "ROCm packages",
-    "packages": "packages that owned requirements come from",
-    "where": "where things lie",
-    "how": "how to work",
-}
+__all__ = ["OPTIONS", "Settings", "flags_of"]
 
 STAGES: Final = tuple(stage.value for stage in Stage)
 PLATFORMS: Final = tuple(platform.value for platform in Platform)
 RELEASE_TYPES: Final = ("ci", "dev", "nightly", "prerelease", "release")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Option:
-    """One option.
-
-    ``kind`` says how a text becomes a value: ``path`` and ``location`` (a path or a URL) are relative to where they were given;
-    ``names`` is a comma list, ``locations`` are repeatable. ``per_project`` makes one option per project, its flag in
-    the form ``--<project>-<name>``. Options with the same ``says`` say the same thing differently.
-    """
-
-    name: str
-    group: Group
-    kind: OptionKind
-    help: str
-    metavar: str | None = None
-    choices: tuple[str, ...] = ()
-    other_flags: tuple[str, ...] = ()
-    other_environment: tuple[str, ...] = ()
-    per_project: bool = False
-    says: str | None = None
-    negative: bool = False
-
-    @property
-    def field_name(self) -> str:
-        """The field of :class:`Settings` that holds the value."""
-        return _FIELD_OF[self.name]
-
-    @property
-    def flag(self) -> str:
-        """The flag on the command line; a per-project option's has ``<project>`` in it."""
-        if self.per_project:
-            return f"--<project>-{self.name}"
-        return f"--no-{self.name}" if self.negative else f"--{self.name}"
-
-    @property
-    def environment(self) -> str:
-        """The environment name of its own."""
-        prefix = "<PROJECT>_" if self.per_project else ""
-        return f"HIPWRIGHT_{prefix}{('no-' if self.negative else '') + self.name}".upper().replace("-", "_")
-
-    def environment_of(self, project: str) -> str:
-        """Return the environment name for a project; of an ordinary option, its only one."""
-        return self.environment.replace("<PROJECT>", project.upper().replace("-", "_"))
-
-    @property
-    def repeatable(self) -> bool:
-        """Whether it may be given several times."""
-        return self.kind in {"names", "locations"}
 
 
 def _option(default: Any, kind: OptionKind, group: Group, help_text: str, **more: Any) -> Any:  # noqa: ANN401 - a dataclass field
@@ -147,7 +90,11 @@ class Settings:
     )
     relock: bool = _option(False, "flag", "what", "Resolve the named projects anew, although the work dir has locked them.")
     python: tuple[str, ...] = _option(
-        (), "names", "what", "Interpreter that wheels are built for: a version or a path.", metavar="3.12"
+        (),
+        "names",
+        "what",
+        "Interpreter that wheels are built for, or an environment is made with: a version or a path.",
+        metavar="3.12",
     )
     from_receipt: tuple[str, ...] = _option(
         (), "locations", "what", "Take a stage's result from this receipt, made elsewhere.", metavar="FILE|URL"
@@ -180,13 +127,30 @@ class Settings:
         other_environment=("THEROCK_NIGHTLY_INDEX_URL",),
         says="the source of the ROCm packages",
     )
+    rocm_run_id: str | None = _option(
+        None,
+        "text",
+        "rocm",
+        "Run whose outputs hold the ROCm packages, under --artifact-group.",
+        metavar="ID",
+        says="the source of the ROCm packages",
+    )
+    rocm_path: str | None = _option(
+        None,
+        "location",
+        "rocm",
+        "Folder with an installed ROCm, taken instead of packages; `env` takes the one that ROCM_PATH, ROCM_HOME or HIP_PATH names.",
+        metavar="DIR|env",
+        words=("env",),
+        says="the source of the ROCm packages",
+    )
     rocm_version: str | None = _option(None, "text", "rocm", "Exact version of the ROCm packages.", metavar="V")
     artifact_group: str | None = _option(None, "text", "rocm", "Folder name of this set in run outputs.", metavar="G")
     gpu_family: str | None = _option(
         None,
         "text",
         "rocm",
-        "GPU family to build for.",
+        "GPU family to build for, or to install the code of.",
         metavar="F",
         other_environment=("AMDGPU_FAMILY",),
         says="the GPU targets",
@@ -195,24 +159,122 @@ class Settings:
         (),
         "names",
         "rocm",
-        "GPU targets to build for.",
+        "GPU targets to build for, or to fetch or install the code of.",
         metavar="gfx942,gfx1201",
         other_flags=("--target",),
         other_environment=("PYTORCH_ROCM_ARCH",),
         says="the GPU targets",
     )
+    linux_gfx: tuple[str, ...] = _option(
+        (),
+        "names",
+        "rocm",
+        "GPU targets or families that the packages of this version have on Linux; with --windows-gfx both share one `rocm`.",
+        metavar="gfx942,gfx120X-all",
+        other_flags=("--linux-amdgpu-families",),
+    )
+    windows_gfx: tuple[str, ...] = _option(
+        (),
+        "names",
+        "rocm",
+        "GPU targets or families that the packages of this version have on Windows.",
+        metavar="gfx1151,gfx120X-all",
+        other_flags=("--windows-amdgpu-families",),
+    )
 
     find_links: tuple[str, ...] = _option(
-        (), "locations", "packages", "Folder or page that lists owned packages.", metavar="URL|DIR"
+        (),
+        "locations",
+        "packages",
+        "Folder or page that lists owned packages.",
+        metavar="URL|DIR",
+        other_flags=("--find-links-url",),
     )
-    index_url: str | None = _option(None, "location", "packages", "Package index of owned packages.", metavar="URL")
+    index_url: str | None = _option(
+        None, "location", "packages", "Package index of owned packages.", metavar="URL", says="the index of owned packages"
+    )
+    index_name: str | None = _option(
+        None,
+        "choice",
+        "packages",
+        "The index that the channel data name for this release type.",
+        choices=("dev", "nightly", "prerelease", "release"),
+        metavar="TYPE",
+        says="the index of owned packages",
+    )
+    index_subdir: str | None = _option(
+        None, "text", "packages", "Folder below the index, such as a GPU family's.", metavar="NAME"
+    )
+    from_run_id: str | None = _option(
+        None,
+        "text",
+        "packages",
+        "Run whose outputs hold the owned packages, under --artifact-group.",
+        metavar="ID",
+        says="the index of owned packages",
+    )
+    packages: tuple[str, ...] = _option(
+        (), "requirements", "packages", "Requirements to install, parted by blanks.", metavar='"R1 R2"'
+    )
+    pre: bool = _option(False, "flag", "packages", "Take pre-releases of owned packages too.")
+    installer: str | None = _option(
+        None,
+        "choice",
+        "packages",
+        "What installs; uv where there is one when not given.",
+        choices=("pip", "uv"),
+        metavar="pip|uv",
+    )
+    activate_in_future_github_actions_steps: bool = _option(
+        False, "flag", "packages", "Activate the environment for the following steps of this GitHub Actions job."
+    )
 
     work_dir: Path = _option(Path(".work"), "path", "where", "Folder for everything that is made.", metavar="DIR")
     store: str | None = _option(
-        None, "location", "where", "Where wheels are published to; <work-dir>/store when not given.", metavar="DIR"
+        None,
+        "location",
+        "where",
+        "Where packages are published to; <work-dir>/store when not given.",
+        metavar="DIR|s3://B",
+        says="the store",
+    )
+    bucket: str | None = _option(
+        None, "text", "where", "Bucket of the store: the same as --store s3://B.", metavar="B", says="the store"
+    )
+    endpoint_url: str | None = _option(
+        None, "text", "where", "Address of the S3 server, for one that is not Amazon's.", metavar="URL"
+    )
+    repository: str | None = _option(
+        None,
+        "text",
+        "where",
+        "Repository whose runs are meant; decides bucket and folder.",
+        metavar="OWNER/NAME",
+        other_environment=("GITHUB_REPOSITORY",),
+    )
+    platform: str | None = _option(
+        None, "choice", "where", "Operating system that is meant; this machine's when not given.", choices=PLATFORMS, metavar="OS"
+    )
+    artifact_dir: Path | None = _option(None, "path", "where", "Folder that holds a run's artifacts.", metavar="DIR")
+    dest_dir: Path | None = _option(None, "path", "where", "Folder that packages are written to.", metavar="DIR")
+    packages_dir: Path | None = _option(
+        None, "path", "where", "Folder with packages, or one whose dist/ has them.", metavar="DIR"
+    )
+    output_dir: Path | None = _option(None, "path", "where", "Folder that the result is written to.", metavar="DIR")
+    for_commit: str | None = _option(
+        None, "text", "where", "The newest run of this commit that has what is needed.", metavar="SHA", says="the run"
+    )
+    for_branch: str | None = _option(
+        None, "text", "where", "The newest run of this branch that has what is needed.", metavar="NAME", says="the run"
+    )
+    include: tuple[str, ...] = _option(
+        (), "patterns", "where", "Only files whose name has a match of this regular expression; repeatable.", metavar="RE"
+    )
+    exclude: tuple[str, ...] = _option(
+        (), "patterns", "where", "No files whose name has a match of this regular expression; repeatable.", metavar="RE"
     )
     channel: str = _option("rehearsal", "text", "where", "Channel that promotion fills.", metavar="NAME")
-    run_id: str = _option("local", "text", "where", "Name of this run in run outputs.", metavar="ID")
+    run_id: str = _option("local", "text", "where", "Name of this run in run outputs.", metavar="ID", says="the run")
     release_type: str | None = _option(
         None,
         "choice",
@@ -226,6 +288,38 @@ class Settings:
         None, "path", "where", "Folder for what runs share: mirrors, downloads, real inputs.", metavar="DIR"
     )
 
+    version: str | None = _option(
+        None,
+        "text",
+        "how",
+        "Exact version that is given to what is made; ROCm's own with .dev0 when neither it nor a release type is given.",
+        metavar="V",
+        says="the version",
+    )
+    date: str | None = _option(None, "text", "how", "Day of the version in UTC, instead of today.", metavar="YYYYMMDD")
+    candidate: int | None = _option(
+        None, "integer", "how", "Number of the release candidate, for the release type prerelease.", metavar="N"
+    )
+    package_form: str | None = _option(
+        None,
+        "choice",
+        "how",
+        "Libraries as one package with a device package for each target, or as one package for each GPU family.",
+        choices=("device", "family"),
+        metavar="FORM",
+    )
+    compress: bool = _option(True, "flag", "how", "Store files in packages as they are.", negative=True)
+    extract: bool = _option(
+        True, "flag", "how", "Leave artifacts packed, each with the file beside it that states its SHA-256.", negative=True
+    )
+    timeout: int | None = _option(
+        None,
+        "integer",
+        "how",
+        "Seconds to wait for packages that are still appearing, or that fetching artifacts may take in all.",
+        metavar="SECONDS",
+    )
+    clean: bool = _option(False, "flag", "how", "Make anew what is there already.")
     jobs: int | None = _option(
         None, "integer", "how", "Parallel work at the most; the number of processors when not given.", metavar="N"
     )
@@ -257,23 +351,19 @@ class Settings:
     tier: str = _option("ci", "choice", "how", "Which real inputs: those of every run, or all.", choices=("ci", "real"))
 
 
-def _collect() -> tuple[dict[str, Option], dict[str, str]]:
+def _collect() -> dict[str, Option]:
     options: dict[str, Option] = {}
-    fields: dict[str, str] = {}
     for entry in dataclasses.fields(Settings):
         if entry.name in {"paths", "words"}:
             continue
         kind, group, text, more = entry.metadata["option"]
         rest = dict(more)
         name = rest.pop("name", entry.name.replace("_", "-"))
-        options[name] = Option(name=name, kind=kind, group=group, help=text, **rest)
-        fields[name] = entry.name
-    return options, fields
+        options[name] = Option(name=name, field_name=entry.name, kind=kind, group=group, help=text, **rest)
+    return options
 
 
-_COLLECTED: Final = _collect()
-OPTIONS: Final[Mapping[str, Option]] = _COLLECTED[0]
-_FIELD_OF: Final[Mapping[str, str]] = _COLLECTED[1]
+OPTIONS: Final[Mapping[str, Option]] = _collect()
 
 
 def flags_of(option: Option, projects: Iterable[str]) -> dict[str, str | None]:

@@ -3,54 +3,29 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import re
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from build_tools.config.load import read_toml
 from build_tools.errors import HipwrightError, Where
-from build_tools.options.model import GROUPS, OPTIONS, Option, Settings, flags_of
-from build_tools.types import Stage
-from build_tools.urls import is_unclear
+from build_tools.options.model import OPTIONS, Settings, flags_of
+from build_tools.options.option import GROUPS
+from build_tools.options.values import Given, absolute, close_to, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from build_tools.options.commands import Command
+    from build_tools.options.option import Option
 
-__all__ = ["Given", "Resolved", "close_to", "command_parser", "resolve"]
+__all__ = ["Resolved", "command_parser", "resolve"]
 
-_URL = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_SCP = re.compile(r"^[\w.-]+@[\w.-]+:")
-_SHORT = 12
-_SHOWN = 40
-_LARGEST = 2**31 - 1
-"""What programs that are given such a number, git with its depth among them, take at the most."""
 _PATHS = "paths"
 _WORDS = "words"
 _PLAIN = frozenset({_PATHS, _WORDS})
-_ON = frozenset({"1", "yes", "on", "true"})
-_OFF = frozenset({"0", "no", "off", "false"})
 _FOR_TESTS = "HIPWRIGHT_TEST_"
-_STAGE_OPTIONS = frozenset({"from", "until", "force"})
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Given:
-    """One text that somebody gave for an option, the words for its origin, and the folder it is relative to."""
-
-    text: str
-    origin: str
-    base: Path
-
-    def __post_init__(self) -> None:
-        """Refuse an address whose password nothing could hide, before anything tells of it."""
-        if is_unclear(self.text):
-            message = f"{self.origin} is an address in which a user or password holds what ends it"
-            hint = "write such a character as its code: %2F for a slash, %20 for a space, %3F for a question mark, %23 for a hash sign"
-            raise HipwrightError("bad-option-value", message, hint=hint)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,16 +38,6 @@ class Resolved:
     def origin(self, field_name: str) -> str:
         """Return where a field's value came from, ``default`` when nobody gave one."""
         return self.origins.get(field_name, "default")
-
-
-def close_to(word: str, known: Sequence[str], what: str) -> str | None:
-    """Return a hint that names the words near a wrong one, or all of a short list."""
-    near = difflib.get_close_matches(word, known, n=3, cutoff=0.55)
-    if near:
-        return f"did you mean {' or '.join(near)}?"
-    if 0 < len(known) <= _SHORT:
-        return f"{what}: {', '.join(sorted(known))}"
-    return None
 
 
 class _Parser(argparse.ArgumentParser):
@@ -153,14 +118,14 @@ def resolve(
                 given[target] = texts
     values: dict[str, Any] = {"work_dir": clone / ".work"}
     if command.paths:
-        values["paths"] = tuple(_absolute(path) for path in given.pop(_PATHS, ()))
+        values["paths"] = tuple(absolute(path) for path in given.pop(_PATHS, ()))
     if command.words:
         values["words"] = tuple(word.text for word in given.pop(_WORDS, ()))
     origins: dict[str, str] = {}
     for target, texts in given.items():
         name, project = target.split("\0")
         option = OPTIONS[name]
-        value = _value(option, texts)
+        value = value_of(option, texts)
         key = option.field_name
         if option.per_project:
             values.setdefault(key, {})[project] = value
@@ -310,85 +275,3 @@ def _refuse_conflicts(level: Mapping[str, list[Given]]) -> None:
         if len(flags) > 1:
             message = f"{' and '.join(sorted(flags))} both say {meaning}"
             raise HipwrightError("option-conflict", message, hint="give one of them")
-
-
-def _value(option: Option, given: list[Given]) -> Any:  # noqa: ANN401 - the field's own type
-    first = given[0]
-    match option.kind:
-        case "flag":
-            return _is_on(first) != option.negative
-        case "integer":
-            return _integer(first)
-        case "path":
-            return _absolute(first)
-        case "location":
-            return _location(first)
-        case "locations":
-            return tuple(_location(entry) for entry in given)
-        case "names":
-            return _names(option, given)
-        case "text" | "choice":
-            return _text(option, first)
-
-
-def _is_on(given: Given) -> bool:
-    if given.text in _ON:
-        return True
-    if given.text in _OFF:
-        return False
-    raise HipwrightError("bad-option-value", f"{given.origin} takes yes or no, not {given.text!r}")
-
-
-def _names(option: Option, given: list[Given]) -> tuple[str, ...]:
-    words = [(word.strip(), entry) for entry in given for word in entry.text.split(",") if word.strip()]
-    if not words:
-        raise HipwrightError("bad-option-value", f"{given[0].origin} names nothing")
-    if option.choices:
-        return tuple(Stage(_choice(option, replace(entry, text=word))) for word, entry in words)
-    if option.name != "python":
-        return tuple(word for word, _entry in words)
-    # An interpreter may be named by its path, which is relative to where it was given.
-    return tuple(str(_absolute(replace(entry, text=word))) if {"/", "\\"} & set(word) else word for word, entry in words)
-
-
-def _text(option: Option, given: Given) -> str:
-    if not given.text:
-        raise HipwrightError("bad-option-value", f"{given.origin} is empty")
-    if option.kind == "text":
-        return given.text
-    chosen = _choice(option, given)
-    return Stage(chosen) if option.name in _STAGE_OPTIONS else chosen
-
-
-def _choice(option: Option, given: Given) -> str:
-    word = given.text
-    if word not in option.choices:
-        code = "unknown-stage" if option.name in _STAGE_OPTIONS else "bad-option-value"
-        hint = close_to(word, option.choices, "it takes") or f"it takes {', '.join(option.choices)}"
-        raise HipwrightError(code, f"{given.origin} does not take {word!r}", hint=hint)
-    return word
-
-
-def _integer(given: Given) -> int:
-    # The length is judged first: Python refuses to read thousands of digits.
-    if not re.fullmatch(r"0*[0-9]{1,10}", given.text) or not 1 <= int(given.text) <= _LARGEST:
-        message = f"{given.origin} takes a whole number from 1 to {_LARGEST}, not {given.text[:_SHOWN]!r}"
-        raise HipwrightError("bad-option-value", message)
-    return int(given.text)
-
-
-def _absolute(given: Given) -> Path:
-    if not given.text.strip():
-        raise HipwrightError("bad-option-value", f"{given.origin} is empty; a path is needed")
-    try:
-        given.text.encode()
-    except UnicodeEncodeError:
-        raise HipwrightError("bad-option-value", f"{given.origin} is a path that is no UTF-8: {given.text!r}") from None
-    # Lexical, so that a link in the person's own path stays as it was typed.
-    return Path(*(given.base / Path(given.text).expanduser()).parts)
-
-
-def _location(given: Given) -> str:
-    if _URL.match(given.text) or _SCP.match(given.text):
-        return given.text
-    return str(_absolute(given))

@@ -69,3 +69,10 @@ def test_a_table_that_contradicts_itself_is_refused(tmp_path: Path, old: str, ne
     assert caught.value.code.name == "bad-data-file"
     assert said in caught.value.message
     assert str(path) in str(caught.value.where)
+
+
+@pytest.mark.parametrize(
+    ("release_type", "may"), [(None, True), ("ci", True), ("dev", True), ("nightly", False), ("release", False)]
+)
+def test_only_outputs_that_nobody_relies_on_may_be_superseded(release_type: str | None, may: bool) -> None:  # noqa: FBT001 - a value
+    assert load_channels().may_supersede(release_type) is may

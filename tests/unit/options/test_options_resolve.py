@@ -275,3 +275,26 @@ def test_an_address_whose_password_could_not_be_hidden_is_refused_without_repeat
         assert "secret" not in f"{caught.value.message} {caught.value.hint}"
         assert "word" not in caught.value.message.replace("password", "")
         assert "%2F" in str(caught.value.hint)
+
+
+def test_requirements_are_parted_by_blanks_and_each_is_one() -> None:
+    command = COMMANDS["setup_venv"]
+    resolved = read(command, ["--packages", "rocm[libraries,devel]==7.1  numpy<3", "--packages", "sympy"])
+    assert resolved.settings.packages == ("rocm[libraries,devel]==7.1", "numpy<3", "sympy")
+    assert read(command, to_arguments(resolved, command, project=None)).settings == resolved.settings
+    assert "'no,thing' is no requirement" in refused(command, ["--packages", "numpy no,thing"]).message
+    assert "names nothing" in refused(command, ["--packages", "  "]).message
+
+
+def test_patterns_are_regular_expressions() -> None:
+    command = COMMANDS["fetch_artifacts"]
+    settings = read(command, ["--include", "^blas_", "--include", "a,b"]).settings
+    assert settings.include == ("^blas_", "a,b")
+    assert "--exclude is no regular expression" in refused(command, ["--exclude", "("]).message
+    assert "is empty" in refused(command, ["--include", ""]).message
+
+
+def test_a_location_may_be_a_word_of_its_own() -> None:
+    command = COMMANDS["doctor"]
+    assert read(command, ["--rocm-path", "env"]).settings.rocm_path == "env"
+    assert Path(read(command, ["--rocm-path", "./env"]).settings.rocm_path or "").is_absolute()

@@ -1,0 +1,69 @@
+"""What an option is: its name, how a text becomes its value, how it is spelled on the command line and in the environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["GROUPS", "Group", "Option", "OptionKind"]
+
+OptionKind = Literal["text", "path", "location", "locations", "flag", "integer", "choice", "names", "requirements", "patterns"]
+Group = Literal["what", "rocm", "packages", "where", "how"]
+
+GROUPS: Final[Mapping[Group, str]] = {
+    "what": "what to work on",
+    "rocm": "ROCm packages",
+    "packages": "packages that owned requirements come from",
+    "where": "where things lie",
+    "how": "how to work",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Option:
+    """One option.
+
+    ``field_name`` is the field of the settings that holds the value. ``kind`` says how a text becomes a value: ``path`` and ``location`` (a path or a URL) are relative to where they were given;
+    ``names`` is a comma list, ``requirements`` are parted by blanks, ``locations`` and ``patterns`` are repeatable. ``words`` are texts
+    that a location takes for themselves. ``per_project`` makes one option per project, its flag in
+    the form ``--<project>-<name>``. Options with the same ``says`` say the same thing differently.
+    """
+
+    name: str
+    field_name: str
+    group: Group
+    kind: OptionKind
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    other_flags: tuple[str, ...] = ()
+    other_environment: tuple[str, ...] = ()
+    per_project: bool = False
+    says: str | None = None
+    negative: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The flag on the command line; a per-project option's has ``<project>`` in it."""
+        if self.per_project:
+            return f"--<project>-{self.name}"
+        return f"--no-{self.name}" if self.negative else f"--{self.name}"
+
+    @property
+    def environment(self) -> str:
+        """The environment name of its own."""
+        prefix = "<PROJECT>_" if self.per_project else ""
+        return f"HIPWRIGHT_{prefix}{('no-' if self.negative else '') + self.name}".upper().replace("-", "_")
+
+    def environment_of(self, project: str) -> str:
+        """Return the environment name for a project; of an ordinary option, its only one."""
+        return self.environment.replace("<PROJECT>", project.upper().replace("-", "_"))
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it may be given several times."""
+        return self.kind in {"names", "locations", "requirements", "patterns"}
