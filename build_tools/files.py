@@ -53,7 +53,7 @@ def is_device(name: str) -> bool:
     return name.partition(".")[0].upper() in _DEVICES
 
 
-def make_folder(path: Path) -> Path:
+def make_folder(path: Path, *, option: str = "--work-dir") -> Path:
     """Make a folder with its parents and prove that it can be written.
 
     Raises
@@ -68,11 +68,11 @@ def make_folder(path: Path) -> Path:
         probe.unlink()
     except OSError as error:
         message = f"cannot write in {path}: {error.strerror}"
-        raise HipwrightError("folder-not-writable", message, hint="choose another folder with --work-dir") from error
+        raise HipwrightError("folder-not-writable", message, hint=f"choose another folder with {option}") from error
     return path
 
 
-def free_space(path: Path, needed: int) -> None:
+def free_space(path: Path, needed: int, *, option: str = "--work-dir") -> None:
     """Prove that a folder's disk has ``needed`` bytes free; missing folders are judged by their nearest parent.
 
     Raises
@@ -86,7 +86,7 @@ def free_space(path: Path, needed: int) -> None:
     free = shutil.disk_usage(probe).free
     if free < needed:
         message = f"{path} has {free / 2**30:.1f} GiB free, and {needed / 2**30:.1f} GiB are needed"
-        raise HipwrightError("disk-space", message, hint="free some space there, or choose another folder with --work-dir")
+        raise HipwrightError("disk-space", message, hint=f"free some space there, or choose another folder with {option}")
 
 
 def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:

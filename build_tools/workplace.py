@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest
+from build_tools.config.buckets import bucket_table, external_folder
 from build_tools.config.project import SdistOrigin
 from build_tools.environments.download import fetch_sdist
 from build_tools.environments.interpreter import find_interpreter
@@ -21,6 +22,11 @@ from build_tools.sources.git import Git
 from build_tools.sources.origin import open_origin
 from build_tools.sources.pins import is_address
 from build_tools.sources.urls import place_with_secrets
+from build_tools.stores.open import open_store
+from build_tools.stores.place import RunPlace, runs_for_fork
+from build_tools.stores.run_outputs import RunOutputs
+from build_tools.stores.s3_access import Access
+from build_tools.types import Platform
 from build_tools.urls import foreign_scheme, is_url, mask_userinfo, redact
 
 if TYPE_CHECKING:
@@ -30,13 +36,14 @@ if TYPE_CHECKING:
     from build_tools.console.events import Console
     from build_tools.environments.interpreter import Interpreter
     from build_tools.environments.make import EnvironmentRequest
+    from build_tools.environments.network import Network
     from build_tools.environments.settings import BaseIndex
     from build_tools.options.model import Settings
     from build_tools.options.resolve import Resolved
     from build_tools.process import Runner
     from build_tools.receipts.values import EnvironmentRecord
     from build_tools.sources.origin import Origin
-    from build_tools.types import Platform
+    from build_tools.stores.base import Store
 
 __all__ = ["Workplace"]
 
@@ -97,6 +104,109 @@ class Workplace:
     def lock_file(self, name: str) -> Path:
         """Return the lock file that guards a folder of this work dir."""
         return self.work_dir / "locks" / f"{name}.lock"
+
+    @property
+    def meant_platform(self) -> Platform:
+        """The operating system that is meant: the one that ``--platform`` names, or this machine's."""
+        return Platform(self.settings.platform) if self.settings.platform else self.platform
+
+    @property
+    def store_address(self) -> str:
+        """The store that the options name, as :func:`build_tools.stores.open.open_store` takes it; a folder of the work dir without."""
+        settings = self.settings
+        return settings.store or (f"s3://{settings.bucket}" if settings.bucket else str(self.work_dir / "store"))
+
+    def store_identity(self, address: str) -> str:
+        """Return what tells a store from all others: its address, and the server of a bucket that is not Amazon's."""
+        server = Access(machine=self.machine, endpoint_url=self.settings.endpoint_url).server
+        return f"{address} at {redact(server)}" if server and address.startswith("s3://") else address
+
+    def open_store(self, *, writing: bool, address: str | None = None) -> Store:
+        """Return the store that the options name, or the one at ``address``.
+
+        Raises
+        ------
+        HipwrightError
+            As :func:`build_tools.stores.open.open_store`.
+        """
+        named = address or self.store_address
+        known = bucket_table().find(named.removeprefix("s3://").partition("/")[0]) if named.startswith("s3://") else None
+        try:
+            return open_store(
+                named,
+                base=self.work_dir,
+                writing=writing,
+                endpoint_url=self.settings.endpoint_url,
+                region=known.region if known and self.settings.endpoint_url is None else None,
+                machine=self.machine,
+                network=self._network,
+            )
+        except HipwrightError as error:
+            if known is None or error.code.name != "no-credentials":
+                raise
+            who = f"the role that writes it is {known.role_arn}" if known.role_arn else "it is written by hand, by no role"
+            hint = f"{error.hint}; {who}"
+            raise HipwrightError(error.code.name, error.message, where=error.where, hint=hint) from error
+
+    def outputs(self, run_id: str, *, writing: bool, repository: str | None = None, fork: bool | None = None) -> RunPlace:
+        """Return where the outputs of a run are.
+
+        That is the store that the options name. When they name none, it is the bucket that AMD's CI keeps runs of the repository in,
+        when the repository was named by a person, or CI says it together with the release type; else a folder of the work dir. What
+        CI says of a repository alone sends nothing anywhere.
+
+        Parameters
+        ----------
+        run_id
+            The run.
+        writing
+            Whether it will be written.
+        repository
+            Whose run it is, as ``OWNER/NAME``; the one that the options name when None.
+        fork
+            Whether the run is one of a pull request from a fork; when None, CI's own data are asked if it is the run in progress.
+
+        Raises
+        ------
+        HipwrightError
+            ``bad-option-value`` when the run or the repository has no plain name; as :meth:`open_store`.
+        """
+        address, run = self.layout(run_id, repository=repository, fork=fork)
+        return RunPlace(store=self.open_store(writing=writing, address=address), run=run)
+
+    def layout(
+        self, run_id: str, *, platform: Platform | None = None, repository: str | None = None, fork: bool | None = None
+    ) -> tuple[str, RunOutputs]:
+        """Return the address of the store and the layout of a run's outputs there, as :meth:`outputs`; nothing is opened.
+
+        ``platform`` is the run's where that is known, else the one that is meant.
+        """
+        if fork is None:
+            # What CI says is of the run in progress, and of no other.
+            fork = run_id == self.machine.get("GITHUB_RUN_ID") and runs_for_fork(self.machine)
+        address, external_repo = self._run_address(repository, fork=fork)
+        return address, RunOutputs(run_id=run_id, platform=platform or self.meant_platform, external_repo=external_repo)
+
+    def _network(self) -> Network:
+        # Known only after pip was asked for its settings, which few stores need.
+        return self.base.network()
+
+    def _run_address(self, repository: str | None, *, fork: bool) -> tuple[str, str]:
+        settings = self.settings
+        named = repository or settings.repository
+        typed = repository is not None or not self.resolved.origin("repository").endswith("GITHUB_REPOSITORY")
+        if settings.store or settings.bucket:
+            known = bucket_table().find(self.store_address.removeprefix("s3://").rstrip("/"))
+            if known is None or not known.shared:
+                return self.store_address, ""
+            if named is None:
+                message = f"in the bucket {known.name} each repository has a folder of its own, and none is named"
+                raise HipwrightError("bad-option-value", message, hint="say --repository OWNER/NAME")
+            return self.store_address, external_folder(named)
+        if named is None or not (typed or settings.release_type):
+            return self.store_address, ""
+        chosen = bucket_table().of_run(repository=named, release_type=settings.release_type or "ci", fork=fork)
+        return f"s3://{chosen.bucket.name}", chosen.external_repo
 
     @functools.cached_property
     def base(self) -> BaseIndex:

@@ -7,8 +7,12 @@ import os
 import socket
 from typing import TYPE_CHECKING, Any, Final
 
+import pytest
+
 if TYPE_CHECKING:
-    import pytest
+    from collections.abc import Iterator
+
+    from tests.support.s3 import S3Server
 
 collect_ignore: Final = ["cases"]
 """Inputs of tests: the tests in there are for wheels that are made of them."""
@@ -45,8 +49,28 @@ def pytest_configure(config: pytest.Config) -> None:
         if name.startswith(SCRUBBED) and not name.startswith(KEPT):
             del os.environ[name]
     os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1", PIP_NO_INDEX="1", TZ="UTC")
+    # Credentials of the machine's own would make a test reach what it must not; to ask for some takes seconds.
+    os.environ.update(AWS_CONFIG_FILE=os.devnull, AWS_SHARED_CREDENTIALS_FILE=os.devnull, AWS_EC2_METADATA_DISABLED="true")
     _guard("connect")
     _guard("connect_ex")
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A real S3 server, for all tests of this process; each makes buckets of its own."""
+    from tests.support.s3 import seaweed  # noqa: PLC0415 - most processes need none
+
+    with seaweed(tmp_path_factory.mktemp("s3") / "server") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3_twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A twin of Amazon's S3 in this process, for its behaviours that the real server has not; each test makes buckets of its own."""
+    from tests.support.s3 import twin  # noqa: PLC0415 - most processes need none
+
+    with twin(tmp_path_factory.mktemp("s3")) as server:
+        yield server
 
 
 def _guard(name: str) -> None:

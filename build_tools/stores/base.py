@@ -6,7 +6,7 @@ The interface is the part of S3 that publishing needs, so that a folder and a bu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from build_tools.errors import HipwrightError
 from build_tools.types import ObjectKey, Sha256
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Content", "Listed", "ObjectInfo", "Store", "join_key", "parse_key"]
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
+_ALWAYS_FORBIDDEN = frozenset("\\")
 _MAXIMUM_BYTES = 1024
 
 
@@ -66,6 +67,15 @@ class Store(Protocol):
         """Return the address that installers take for a key, percent-encoded (``+`` as ``%2B``); a final ``/`` is kept."""
         ...
 
+    @property
+    def serves_folders(self) -> bool:
+        """Whether an address that ends in ``/`` gives the ``index.html`` of that folder, which is how installers read an index."""
+        ...
+
+    def is_open(self, key: str) -> bool:
+        """Return whether anybody can read an object at its address, without credentials."""
+        ...
+
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """Yield the objects below a folder-like prefix, by key.
 
@@ -79,6 +89,30 @@ class Store(Protocol):
 
     def get(self, key: str) -> Content | None:
         """Return a small object whole, None when there is none."""
+        ...
+
+    def stream(
+        self, key: str, *, start: int = 0, end: int | None = None, etag: str | None = None
+    ) -> AbstractContextManager[IO[bytes]]:
+        """Give an object's bytes to read piece by piece for the time of the block.
+
+        Parameters
+        ----------
+        key
+            Of what object.
+        start
+            The first byte that is wanted; at or behind the end of the object there is nothing to read.
+        end
+            The byte behind the last one that is wanted; None for all that there is.
+        etag
+            What the object must still have, so that bytes of two objects are never put together. A folder, whose files are proved by
+            their bytes, does not ask.
+
+        Raises
+        ------
+        HipwrightError
+            ``nothing-published`` when there is no such object, ``write-conflict`` when it has another etag. What breaks while bytes are read is an :class:`OSError` of ``read``.
+        """
         ...
 
     def as_file(self, key: str) -> AbstractContextManager[Path]:
@@ -134,8 +168,11 @@ class Store(Protocol):
         ...
 
 
-def parse_key(text: str) -> ObjectKey:
+def parse_key(text: str, *, foreign: bool = False) -> ObjectKey:
     """Return text as a key that a bucket, a folder on Linux and a folder on Windows can all hold.
+
+    With ``foreign`` it may be one that others wrote into a bucket and that is only read: it may have characters that a Windows folder
+    refuses, such as the colon of ``gfx942:xnack+``.
 
     Raises
     ------
@@ -147,7 +184,7 @@ def parse_key(text: str) -> ObjectKey:
         reason = "is empty"
     elif len(text.encode()) > _MAXIMUM_BYTES:
         reason = f"is longer than {_MAXIMUM_BYTES} bytes"
-    elif any(character in _FORBIDDEN or not character.isprintable() for character in text):
+    elif any(character in (_ALWAYS_FORBIDDEN if foreign else _FORBIDDEN) or not character.isprintable() for character in text):
         reason = "has a character that not every store can hold"
     elif any(part in {"", ".", ".."} or part[-1] in ". " for part in text.split("/")):
         reason = "has a part that is empty, is . or .., or ends in a dot or a space"

@@ -14,7 +14,7 @@ import os
 import secrets
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import filelock
@@ -23,6 +23,7 @@ from build_tools import digest, files
 from build_tools.errors import HipwrightError
 from build_tools.receipts.record import Record, from_json, to_json
 from build_tools.stores.base import Content, Listed, ObjectInfo, parse_key
+from build_tools.stores.reading import SMALL_BYTES, bounded, nothing_there, too_large
 from build_tools.types import ObjectKey, Sha256
 
 if TYPE_CHECKING:
@@ -73,6 +74,15 @@ class FolderStore:
         """Return the ``file:`` URL of a key."""
         return f"{self._root.as_uri().rstrip('/')}/{quote(key, safe='/')}"
 
+    @property
+    def serves_folders(self) -> bool:
+        """True: installers look for the page of a folder themselves."""
+        return True
+
+    def is_open(self, key: str) -> bool:
+        """Return whether the file is there: whom the system lets read it is its own affair."""
+        return self._path(key).is_file()
+
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """Yield the objects below a prefix, by key."""
         top = self._path(prefix) if prefix else self._root
@@ -103,8 +113,11 @@ class FolderStore:
 
     def get(self, key: str) -> Content | None:
         """Return an object whole."""
+        path = self._path(key)
         try:
-            data = self._path(key).read_bytes()
+            if path.stat().st_size > SMALL_BYTES and path.is_file():
+                raise too_large(key, self)
+            data = path.read_bytes()
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             return None
         except OSError as error:
@@ -112,11 +125,26 @@ class FolderStore:
         return Content(data=data, info=_info(key, len(data), digest.of_bytes(data), self._note(key)))
 
     @contextlib.contextmanager
+    def stream(self, key: str, *, start: int = 0, end: int | None = None, etag: str | None = None) -> Iterator[IO[bytes]]:
+        """Give the object's bytes from ``start`` on, up to ``end``; ``etag``, their SHA-256, is not asked for: that would read them all."""
+        del etag
+        path = self._path(key)
+        try:
+            source = path.open("rb")
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            raise nothing_there(key, self) from None
+        except OSError as error:
+            raise self._unusable(f"cannot read {key}", error) from error
+        with source:
+            source.seek(start)
+            yield source if end is None else bounded(source, max(0, end - start))
+
+    @contextlib.contextmanager
     def as_file(self, key: str) -> Iterator[Path]:
         """Give the object's own file, to read only."""
         path = self._path(key)
         if not path.is_file():
-            raise HipwrightError("nothing-published", f"there is no {key} in {self._root}")
+            raise nothing_there(key, self)
         yield path
 
     def put(
@@ -131,7 +159,7 @@ class FolderStore:
         if_match: str | None = None,
     ) -> ObjectInfo:
         """Write an object whole or not at all; see :meth:`build_tools.stores.base.Store.put`."""
-        path = self._path(key)
+        path = self._path(key, writing=True)
         try:
             with self._partial() as partial:
                 found = _copy(body, partial)
@@ -160,10 +188,13 @@ class FolderStore:
 
     def delete(self, key: str) -> None:
         """Remove an object, its note, and folders that it leaves empty."""
-        path = self._path(key)
+        path = self._path(key, writing=True)
+        if path.is_dir():
+            return
         try:
             with self._locked():
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(NotADirectoryError):
+                    path.unlink(missing_ok=True)
                 self._note_path(key).unlink(missing_ok=True)
                 for parent in path.relative_to(self._root).parents[:-1]:
                     with contextlib.suppress(OSError):
@@ -171,8 +202,9 @@ class FolderStore:
         except OSError as error:
             raise self._unusable(f"cannot delete {key}", error) from error
 
-    def _path(self, key: str) -> Path:
-        parts = parse_key(key).split("/")
+    def _path(self, key: str, *, writing: bool = False) -> Path:
+        # What others put into a folder may have names that a folder on Windows cannot hold, where they would mean something else.
+        parts = parse_key(key, foreign=not writing and os.name != "nt").split("/")
         if parts[0].lower() == _OWN:
             raise HipwrightError("bad-key", f"the object key {key!r} is in the folder that the store keeps for itself")
         return self._root.joinpath(*parts)

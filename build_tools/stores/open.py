@@ -3,38 +3,68 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from build_tools import files
+from build_tools.environments.network import Network
 from build_tools.errors import HipwrightError
 from build_tools.stores.local import FolderStore
 from build_tools.urls import foreign_scheme, is_url, redact
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from build_tools.stores.base import Store
 
 __all__ = ["open_store"]
 
+_KINDS: Final = "a folder, file:///folder, s3://bucket/prefix, or to read only an https:// listing"
 
-def open_store(address: str, *, base: Path, writing: bool = True) -> Store:
+
+def open_store(
+    address: str,
+    *,
+    base: Path,
+    writing: bool = True,
+    endpoint_url: str | None = None,
+    region: str | None = None,
+    machine: Mapping[str, str] | None = None,
+    network: Callable[[], Network] = Network,
+) -> Store:
     """Return the store that an address names.
 
     Parameters
     ----------
     address
-        A folder or a ``file://`` URL.
+        A folder, a ``file://`` URL, ``s3://bucket`` or ``s3://bucket/prefix``, or the ``https://`` address of a listing.
     base
         The absolute folder that a relative address is relative to.
     writing
-        Whether it will be written: its folder is then made and proved to be writable; otherwise it must be there.
+        Whether it will be written: a folder is then made and proved to be writable, a bucket is asked for with this machine's
+        credentials; otherwise a folder must be there, and a bucket is asked when it is first read.
+    endpoint_url
+        The S3 server, when it is not Amazon's.
+    region
+        Where the bucket is, when that is known.
+    machine
+        The environment as found, for credentials of S3.
+    network
+        What tells how addresses of listings are read; asked only for one.
 
     Raises
     ------
     HipwrightError
-        ``store-unusable`` when the address is no folder's, or the folder is a file, is missing or cannot be written.
+        ``store-unusable`` when the address is no store's, or the store is a file, is missing or cannot be written;
+        ``no-credentials`` when a bucket is to be written and this machine may not; ``source-unreachable``.
     """
+    if address.lower().startswith("s3://"):
+        from build_tools.stores.s3 import open_bucket  # noqa: PLC0415 - a folder needs nothing of it
+
+        return open_bucket(address, writing=writing, endpoint_url=endpoint_url, region=region, machine=machine or {})
+    if address.lower().startswith(("http://", "https://")):
+        return _listing(address, network, writing=writing)
     root = _folder(address, base)
     if root.exists() and not root.is_dir():
         raise HipwrightError("store-unusable", f"the store {root} is a file, not a folder", hint="name a folder with --store")
@@ -49,6 +79,15 @@ def open_store(address: str, *, base: Path, writing: bool = True) -> Store:
     return FolderStore(root)
 
 
+def _listing(address: str, network: Callable[[], Network], *, writing: bool) -> Store:
+    if writing:
+        message = f"{redact(address)} can be read from and not written to"
+        raise HipwrightError("store-unusable", message, hint="name a folder or s3://bucket with --store")
+    from build_tools.stores.listing import ListingStore  # noqa: PLC0415 - a folder needs nothing of it
+
+    return ListingStore(address, network=network())
+
+
 def _folder(address: str, base: Path) -> Path:
     if not address.strip():
         raise HipwrightError("store-unusable", "the address of the store is empty", hint="name a folder with --store")
@@ -58,7 +97,7 @@ def _folder(address: str, base: Path) -> Path:
     parts = urlsplit(address)
     right = address.lower().startswith("file:/") and parts.netloc in {"", "localhost"}
     if foreign is not None or not right or parts.query or parts.fragment:
-        message = f"{redact(address)} is no store that hipwright can use: it takes a folder or file:///folder"
+        message = f"{redact(address)} is no store that hipwright can use: it takes {_KINDS}"
         hint = (
             "name a folder with --store" if foreign is None else f"name a folder with --store; ./{redact(address)} when it is one"
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import DIST, FLAT_PAGE, SIMPLE
@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from build_tools.stores.base import Store
     from build_tools.types import ObjectKey, Platform
 
-__all__ = ["IndexFolder", "RunOutputs"]
+__all__ = ["MANIFEST", "IndexFolder", "RunOutputs", "SystemPackage"]
+
+MANIFEST: Final = "therock_manifest.json"
+"""The name of a source manifest in run outputs."""
+
+SystemPackage = Literal["deb", "rpm"]
+"""What operating systems have packages in run outputs."""
 
 _PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
@@ -93,19 +99,83 @@ class RunOutputs:
 
     @property
     def prefix(self) -> ObjectKey:
-        """The run's folder."""
+        """The run's folder; its artifacts lie right in it."""
         return parse_key(f"{self.external_repo}{self.run_id}-{self.platform}")
 
-    def python(self, group: str) -> IndexFolder:
-        """Return the folder of the ROCm Python packages of an artifact group."""
+    def artifact(self, filename: str) -> ObjectKey:
+        """Return where a build artifact is, or the file beside it that has its SHA-256."""
+        return self._below(_part(filename, "artifact"))
+
+    def python(self, group: str | None = None) -> IndexFolder:
+        """Return the folder of the ROCm Python packages of an artifact group; of the whole run without one."""
         return self._index("python", group)
 
-    def pytorch(self, group: str) -> IndexFolder:
-        """Return the folder of the PyTorch packages of an artifact group."""
+    def python_prefix(self, group: str | None = None) -> str:
+        """Return that folder's key."""
+        return self.python(group).prefix
+
+    def python_dist_prefix(self, group: str | None = None) -> ObjectKey:
+        """Return where the files of the ROCm Python packages are."""
+        return self.python(group).dist_prefix
+
+    def python_index_prefix(self, group: str | None = None) -> ObjectKey:
+        """Return where the PEP 503 pages of the ROCm Python packages are."""
+        return self.python(group).index_prefix
+
+    def python_index_url(self, store: Store, group: str | None = None) -> str:
+        """Return what installers take as ``--index-url`` for the ROCm Python packages."""
+        return self.python(group).index_url(store)
+
+    def pytorch(self, group: str | None = None) -> IndexFolder:
+        """Return the folder of the PyTorch packages of an artifact group; of the whole run without one."""
         return self._index("pytorch", group)
 
-    def _index(self, kind: str, group: str) -> IndexFolder:
-        return IndexFolder(join_key(self.prefix, kind, _part(group, "artifact group")))
+    def pytorch_prefix(self, group: str | None = None) -> str:
+        """Return that folder's key."""
+        return self.pytorch(group).prefix
+
+    def pytorch_dist_prefix(self, group: str | None = None) -> ObjectKey:
+        """Return where the files of the PyTorch packages are."""
+        return self.pytorch(group).dist_prefix
+
+    def pytorch_index_prefix(self, group: str | None = None) -> ObjectKey:
+        """Return where the PEP 503 pages of the PyTorch packages are."""
+        return self.pytorch(group).index_prefix
+
+    def pytorch_index_url(self, store: Store, group: str | None = None) -> str:
+        """Return what installers take as ``--index-url`` for the PyTorch packages."""
+        return self.pytorch(group).index_url(store)
+
+    def logs(self, name: str, family: str | None = None) -> ObjectKey:
+        """Return the folder of the logs of an artifact group, or of a build stage, whose targets may have a folder each."""
+        parts = [_part(name, "artifact group or stage")]
+        if family is not None:
+            parts.append(_part(family, "GPU family"))
+        return self._below("logs", *parts)
+
+    def packaging_logs(self, kind: SystemPackage) -> ObjectKey:
+        """Return the folder of the logs of making packages of an operating system."""
+        return self._below("logs", "packaging", _part(kind, "kind of package"))
+
+    def manifest(self, group: str | None = None) -> ObjectKey:
+        """Return the source manifest of an artifact group; of the whole run without one."""
+        groups = () if group is None else (_part(group, "artifact group"),)
+        return self._below("manifests", *groups, MANIFEST)
+
+    def tarball(self, family: str, version: str) -> ObjectKey:
+        """Return the archive of a whole ROCm for a family."""
+        name = f"therock-dist-{self.platform}-{_part(family, 'GPU family')}-{_part(version, 'version')}.tar.gz"
+        return self._below("tarballs", name)
+
+    def packages(self, kind: SystemPackage) -> ObjectKey:
+        """Return the folder of the packages of an operating system."""
+        return self._below("packages", _part(kind, "kind of package"))
+
+    def _index(self, kind: str, group: str | None) -> IndexFolder:
+        return IndexFolder(self._below(kind, *(() if group is None else (_part(group, "artifact group"),))))
+
+    def _below(self, *parts: str) -> ObjectKey:
+        return join_key(self.prefix, *parts)
 
 
 def _part(text: str, what: str) -> str:

@@ -80,6 +80,24 @@ def test_keys_in_the_stores_own_folder_are_refused(store: Store, key: str) -> No
     assert code_of(caught) == "bad-key"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no file there has such a name")
+def test_what_others_put_there_is_read_under_names_that_none_is_written_under(store: Store, root: Path) -> None:
+    key = "7-linux/blas_lib_gfx942:xnack+.tar.zst"
+    (root / "7-linux").mkdir()
+    (root / key).write_bytes(b"bytes")
+    assert [one.key for one in store.list("7-linux")] == [key]
+    content, info = store.get(key), store.head(key)
+    assert content is not None
+    assert info is not None
+    assert (content.data, info.size) == (b"bytes", 5)
+    with store.stream(key) as stream, store.as_file(key) as path:
+        assert stream.read() == path.read_bytes() == b"bytes"
+    for do in (lambda: put(store, key), lambda: store.delete(key)):
+        with pytest.raises(HipwrightError) as caught:
+            do()
+        assert code_of(caught) == "bad-key"
+
+
 def test_a_conditional_write_needs_its_condition(store: Store) -> None:
     first = put(store, "page", b"1", if_absent=True)
     with pytest.raises(HipwrightError) as caught:

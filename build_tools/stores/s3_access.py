@@ -1,0 +1,224 @@
+"""How a bucket is reached: the server, the region, and credentials or none; and what its refusals mean.
+
+Everything is taken from the environment as found by whoever starts hipwright; what that does not say (a profile's keys, a role, what a
+machine in Amazon's own net is given) Amazon's library finds as it always does.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from build_tools.errors import HipwrightError
+from build_tools.urls import mask_userinfo, redact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from botocore.exceptions import BotoCoreError, ClientError
+    from botocore.session import Session
+    from mypy_boto3_s3.client import S3Client
+
+__all__ = ["Access", "Client", "client_for", "code_behind", "code_of", "status_of", "translated"]
+
+_CONNECT_SECONDS: Final = 10
+_SILENT_SECONDS: Final = 60
+_TRIES: Final = 5
+_CONNECTIONS: Final = 64
+_REGION: Final = "us-east-1"
+"""Where Amazon is asked for a bucket whose region is not known; it answers where the bucket is."""
+
+_NO_KEYS: Final = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+_CREDENTIALS: Final[Mapping[str, str]] = {
+    "SignatureDoesNotMatch": "AWS_SECRET_ACCESS_KEY is not the secret of AWS_ACCESS_KEY_ID",
+    "InvalidAccessKeyId": "AWS_ACCESS_KEY_ID is of another server or account",
+    "InvalidToken": "AWS_SESSION_TOKEN does not go with the other two",
+    "ExpiredToken": "get new credentials: these have run out",
+    "ExpiredTokenException": "get new credentials: these have run out",
+    "TokenRefreshRequired": "get new credentials: these have run out",
+    "RequestTimeTooSkewed": "set this machine's clock",
+    "AccessDenied": "ask who owns the bucket, or use other credentials",
+    "AllAccessDisabled": "ask who owns the bucket",
+    "AccountProblem": "ask who owns the bucket",
+    "403": "ask who owns the bucket, or use other credentials",
+    "401": "use other credentials",
+}
+_ELSEWHERE: Final = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"})
+_OVERTAKEN: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409"})
+_DAMAGED: Final = frozenset({"BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Access:
+    """How a server is reached.
+
+    Parameters
+    ----------
+    machine
+        The environment as found.
+    endpoint_url
+        The server, when it is not Amazon's; what the environment names when None.
+    region
+        Where the bucket is, when that is known.
+    """
+
+    machine: Mapping[str, str] = field(default_factory=dict, repr=False)
+    endpoint_url: str | None = None
+    region: str | None = None
+
+    @property
+    def server(self) -> str | None:
+        """The address of a server that is not Amazon's, without a final ``/``."""
+        named = self.endpoint_url or self.machine.get("AWS_ENDPOINT_URL_S3") or self.machine.get("AWS_ENDPOINT_URL")
+        return named.rstrip("/") if named else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Client:
+    """Amazon's client, and whether it signs what it asks for."""
+
+    s3: S3Client
+    signed: bool
+
+
+def client_for(access: Access, *, anonymous: bool = False) -> Client:
+    """Return a client that is safe to use from several threads; it signs when this machine has credentials.
+
+    Stores of one server share it, with its open connections: to make one takes a tenth of a second.
+
+    Parameters
+    ----------
+    access
+        The server.
+    anonymous
+        Whether nothing is signed in any case.
+
+    Raises
+    ------
+    HipwrightError
+        ``no-credentials`` when credentials are set up and cannot be had; ``store-unusable`` for an address that is no server's.
+    """
+    machine = tuple(sorted((name, value) for name, value in access.machine.items() if name.startswith("AWS_")))
+    return _make_client(machine, access.server, access.region, anonymous=anonymous)
+
+
+@functools.lru_cache(maxsize=16)
+def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region: str | None, *, anonymous: bool) -> Client:
+    # These take nearly a second, which only those pay who ask a bucket.
+    import botocore.session  # noqa: PLC0415
+    from botocore import UNSIGNED  # noqa: PLC0415
+    from botocore.config import Config  # noqa: PLC0415
+    from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+
+    session = botocore.session.Session()
+    machine = dict(names)
+    for name, variable in (
+        ("AWS_CONFIG_FILE", "config_file"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "credentials_file"),
+        ("AWS_PROFILE", "profile"),
+        ("AWS_CA_BUNDLE", "ca_bundle"),
+    ):
+        if machine.get(name):
+            session.set_config_variable(variable, machine[name])
+    named = region or machine.get("AWS_REGION") or machine.get("AWS_DEFAULT_REGION")
+    try:
+        signed = not anonymous and _find_credentials(session, machine)
+        config = Config(
+            signature_version=None if signed else UNSIGNED,
+            region_name=named or session.get_config_variable("region") or _REGION,
+            retries={"mode": "standard", "total_max_attempts": _TRIES},
+            connect_timeout=_CONNECT_SECONDS,
+            read_timeout=_SILENT_SECONDS,
+            max_pool_connections=_CONNECTIONS,
+            tcp_keepalive=True,
+            # What is written carries a checksum of our own, which every server knows.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
+            s3={"addressing_style": "path" if server else "auto"},
+        )
+        client: Any = session.create_client("s3", endpoint_url=server, config=config)
+    except BotoCoreError as error:
+        raise translated(error, "use S3", server or "s3:") from error
+    except ValueError as error:
+        message = f"{redact(server or '')} is no address of an S3 server: {error}"
+        raise HipwrightError("store-unusable", message, hint="name it as http://host:port with --endpoint-url") from error
+    return Client(s3=client, signed=signed)
+
+
+def _find_credentials(session: Session, machine: Mapping[str, str]) -> bool:
+    """Give the session the credentials of this machine; return whether there are some."""
+    key, secret = machine.get("AWS_ACCESS_KEY_ID"), machine.get("AWS_SECRET_ACCESS_KEY")
+    if key and secret:
+        session.set_credentials(key, secret, machine.get("AWS_SESSION_TOKEN") or None)
+        return True
+    if key or secret:
+        missing = "AWS_SECRET_ACCESS_KEY" if key else "AWS_ACCESS_KEY_ID"
+        raise HipwrightError("no-credentials", f"of the credentials for S3, {missing} is not set", hint=_NO_KEYS)
+    return session.get_credentials() is not None
+
+
+def code_of(error: ClientError) -> str:
+    """Return the server's own name for what is wrong; the status where it gave none."""
+    return str(error.response.get("Error", {}).get("Code") or status_of(error))
+
+
+def code_behind(error: HipwrightError) -> str | None:
+    """Return what the server called the failure that one of ours was made of; None when it was no answer of a server."""
+    from botocore.exceptions import ClientError  # noqa: PLC0415 - as above
+
+    return code_of(error.__cause__) if isinstance(error.__cause__, ClientError) else None
+
+
+def status_of(error: ClientError) -> int:
+    """Return the HTTP status of an answer."""
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") or 0)
+
+
+def translated(error: BotoCoreError | ClientError, what: str, address: str) -> HipwrightError:
+    """Return our own error for one of Amazon's library.
+
+    Parameters
+    ----------
+    error
+        What it raised.
+    what
+        What was tried, as in "cannot ``list``".
+    address
+        The store, or the server.
+    """
+    from botocore.exceptions import ClientError  # noqa: PLC0415 - as above
+
+    doing = f"cannot {what} in the store {address}"
+    if not isinstance(error, ClientError):
+        return _of_library(error, doing)
+    code, status = code_of(error), status_of(error)
+    said = str(error.response.get("Error", {}).get("Message") or HTTPStatus(status).phrase if status else code)
+    named = code if said == code or code.isdigit() else f"{code}: {said}"
+    if code == "NoSuchBucket":
+        return HipwrightError("store-unusable", f"{doing}: there is no such bucket", hint="name another one with --store")
+    if code in _CREDENTIALS or status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
+        return HipwrightError("no-credentials", f"{doing}: {named}", hint=_CREDENTIALS.get(code, _NO_KEYS))
+    if code in _OVERTAKEN:
+        return HipwrightError("write-conflict", f"{doing}: it was changed by someone else")
+    if code in _DAMAGED:
+        return HipwrightError("hash-mismatch", f"{doing}: the bytes were damaged on their way", hint="try again")
+    if code in _ELSEWHERE or status == HTTPStatus.MOVED_PERMANENTLY:
+        return HipwrightError("store-unusable", f"{doing}: the bucket is in another region", hint="set AWS_REGION to its region")
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or code in {"SlowDown", "RequestTimeout", "Throttling"}:
+        return HipwrightError("source-unreachable", f"{doing}: {named}", hint="try again later")
+    return HipwrightError("store-unusable", f"{doing}: {named}")
+
+
+def _of_library(error: BotoCoreError, doing: str) -> HipwrightError:
+    from botocore import exceptions  # noqa: PLC0415 - as above
+
+    said = mask_userinfo(" ".join(str(error).split()))
+    if isinstance(error, (exceptions.ParamValidationError, exceptions.InvalidRegionError)):
+        return HipwrightError("store-unusable", f"{doing}: {said}", hint="name another store with --store")
+    unreachable = (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError)
+    if isinstance(error, unreachable):
+        hint = "look whether the server is up and --endpoint-url names it" if "127.0.0.1" in said else "try again later"
+        return HipwrightError("source-unreachable", f"{doing}: {said}", hint=hint)
+    return HipwrightError("no-credentials", f"{doing}: {said}", hint=_NO_KEYS)

@@ -1,0 +1,190 @@
+"""What a network does to answers of an S3 server, and that nothing is lost or done twice by it."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from build_tools import digest
+from build_tools.errors import HipwrightError
+from build_tools.stores import s3_put
+from build_tools.stores.s3 import S3Store
+from build_tools.stores.s3_access import Access
+from build_tools.types import Sha256
+from tests.support.s3_front import Fault, Front, fronting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from build_tools.stores.base import ObjectInfo
+    from tests.support.s3 import S3Server
+
+DATA = random.Random(7).randbytes(3 << 20)  # noqa: S311 - bytes that do not repeat
+
+
+@pytest.fixture
+def front(s3_twin: S3Server) -> Iterator[Front]:
+    with fronting(s3_twin.endpoint) as found:
+        yield found
+
+
+@pytest.fixture
+def bucket(s3_twin: S3Server) -> str:
+    return s3_twin.bucket()
+
+
+@pytest.fixture
+def store(s3_twin: S3Server, front: Front, bucket: str, monkeypatch: pytest.MonkeyPatch) -> S3Store:
+    # Pauses between tries are Amazon's library's own.
+    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda _self, _context: 0)
+    return S3Store(bucket, access=Access(machine=s3_twin.machine, endpoint_url=front.url), writing=True)
+
+
+def put(store: S3Store, body: bytes | Path, *, if_absent: bool = False, if_match: str | None = None) -> ObjectInfo:
+    return store.put("page", body, content_type="text/html", cache_seconds=0, if_absent=if_absent, if_match=if_match)
+
+
+@pytest.mark.parametrize("fault", ["busy", "lost"])
+def test_a_write_whose_answer_was_lost_is_done_once(store: S3Store, front: Front, fault: Fault) -> None:
+    front.faults["PUT"] = [fault]
+    first = put(store, b"1", if_absent=True)
+    front.faults["PUT"] = [fault]
+    second = put(store, b"2", if_match=first.etag)
+    assert store.head("page") == second
+    assert front.faults["PUT"] == []
+
+
+@pytest.mark.parametrize("answer", ["none", "gone"])
+def test_parts_that_became_an_object_although_the_answer_was_lost_are_written_once(
+    store: S3Store, front: Front, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Fault
+) -> None:
+    monkeypatch.setattr(s3_put, "_WHOLE", 1 << 10)
+    file = tmp_path / "large"
+    file.write_bytes(DATA)
+    for if_absent in (False, True):
+        # Asked again, some servers say that it is done, others that they know of no such upload.
+        front.faults["POST"] = ["none", "lost", answer]
+        info = put(store, file, if_absent=if_absent)
+        assert store.head("page") == info
+        assert front.faults["POST"] == []
+        store.delete("page")
+
+
+def test_an_upload_that_somebody_else_ended_is_no_success(
+    store: S3Store, front: Front, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3_put, "_WHOLE", 1 << 10)
+    file = tmp_path / "large"
+    file.write_bytes(DATA)
+    put(store, b"theirs")
+    front.faults["POST"] = ["none", "gone"]
+    with pytest.raises(HipwrightError) as caught:
+        put(store, file)
+    assert caught.value.code.name == "store-unusable"
+    content = store.get("page")
+    assert content is not None
+    assert content.data == b"theirs"
+
+
+def test_a_write_that_lost_its_answer_and_its_race_is_a_conflict(
+    store: S3Store, front: Front, s3_twin: S3Server, bucket: str
+) -> None:
+    first = put(store, b"1")
+    put(s3_twin.store(bucket), b"2", if_match=first.etag)
+    front.faults["PUT"] = ["lost"]
+    with pytest.raises(HipwrightError) as caught:
+        put(store, b"2", if_match=first.etag)
+    assert caught.value.code.name == "write-conflict"
+
+
+def test_what_breaks_off_is_read_on(store: S3Store, front: Front) -> None:
+    put(store, DATA)
+    front.faults["GET"] = ["cut", "busy"]
+    content = store.get("page")
+    assert content is not None
+    assert content.data == DATA
+    front.faults["GET"] = ["cut", "cut"]
+    asked = len(front.asked)
+    with store.as_file("page") as path:
+        assert path.read_bytes() == DATA
+    assert len(front.asked) - asked == 4
+    front.faults["GET"] = ["cut"]
+    with store.stream("page", start=7) as stream, pytest.raises(OSError, match=r"."):
+        stream.read()
+
+
+@pytest.mark.parametrize("ask", ["get", "as_file"])
+def test_what_breaks_off_each_time_is_given_up(store: S3Store, front: Front, ask: str) -> None:
+    put(store, DATA)
+    front.faults["GET"] = ["cut"] * 99
+    with pytest.raises(HipwrightError) as caught:
+        if ask == "get":
+            store.get("page")
+        else:
+            store.as_file("page").__enter__()
+    assert caught.value.code.name == "source-unreachable"
+
+
+def test_bytes_of_two_objects_are_never_put_together(store: S3Store, front: Front, s3_twin: S3Server, bucket: str) -> None:
+    info = put(store, DATA)
+    with store.stream("page", start=0, etag=info.etag) as stream:
+        assert stream.read(5) == DATA[:5]
+    put(s3_twin.store(bucket), DATA[::-1])
+    with pytest.raises(HipwrightError) as caught, store.stream("page", start=5, etag=info.etag):
+        pass
+    assert caught.value.code.name == "write-conflict"
+    assert front.asked
+
+
+def test_bytes_that_were_changed_under_what_was_noted_of_them_are_not_taken(
+    store: S3Store, s3_twin: S3Server, bucket: str
+) -> None:
+    noted = {"sha256": digest.of_bytes(b"others")}
+    s3_twin.client().put_object(Bucket=bucket, Key="page", Body=b"these", Metadata=noted)
+    with pytest.raises(HipwrightError) as caught:
+        store.get("page")
+    assert caught.value.code.name == "hash-mismatch"
+    with pytest.raises(HipwrightError) as caught, store.as_file("page"):
+        pass
+    assert caught.value.code.name == "hash-mismatch"
+
+
+def test_what_others_put_is_known_by_the_servers_own_checksum(store: S3Store, s3_twin: S3Server, bucket: str) -> None:
+    s3_twin.client().put_object(Bucket=bucket, Key="page", Body=b"these", ChecksumAlgorithm="SHA256")
+    s3_twin.client().put_object(Bucket=bucket, Key="bare", Body=b"these")
+    page, bare = store.head("page"), store.head("bare")
+    assert page is not None
+    assert page.sha256 == digest.of_bytes(b"these")
+    assert bare is not None
+    assert bare.sha256 is None
+
+
+@pytest.mark.parametrize("how", ["changed", "refused", "killed"])
+def test_an_upload_in_parts_that_fails_leaves_no_part(
+    store: S3Store, front: Front, s3_twin: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, how: str
+) -> None:
+    bucket = store.address.removeprefix("s3://")
+    monkeypatch.setattr(s3_put, "_WHOLE", 1 << 10)
+    monkeypatch.setattr(s3_put, "_PART", 5 << 20)
+    file = tmp_path / "large"
+    file.write_bytes(DATA * 4)
+    if how == "refused":
+        put(s3_twin.store(bucket), b"there first")
+    if how == "killed":
+
+        def die(*_arguments: object) -> bytes:
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(s3_put, "_pieces", die)
+    sha256 = Sha256("0" * 64) if how == "changed" else None
+    wanted: type[BaseException] = KeyboardInterrupt if how == "killed" else HipwrightError
+    with pytest.raises(wanted):
+        store.put("page", file, content_type="x/y", cache_seconds=0, sha256=sha256, if_absent=True)
+    assert "Uploads" not in s3_twin.client().list_multipart_uploads(Bucket=bucket)
+    assert [line for line in front.asked if line.startswith("POST")]
+    monkeypatch.undo()
+    content = s3_twin.store(bucket).get("page")
+    assert (content.data if content else None) == (b"there first" if how == "refused" else None)
