@@ -72,6 +72,8 @@ class Network:
         Seconds before the first new try; doubled for each further one.
     credentials
         User and password, quoted and parted by a colon, by the server that they are sent to, and to no other; see :meth:`knowing`.
+    tokens
+        Tokens by the server that they are sent to, and to no other; see :meth:`bearing`.
     """
 
     cert: Path | None = None
@@ -83,6 +85,7 @@ class Network:
     retries: int = 2
     pause: float = 0.5
     credentials: Mapping[Server, str] = field(default_factory=dict, repr=False)
+    tokens: Mapping[Server, str] = field(default_factory=dict, repr=False)
 
     def knowing(self, urls: Iterable[str]) -> Network:
         """Return the same, with the users and passwords that addresses hold known for their servers.
@@ -96,6 +99,11 @@ class Network:
             if (userinfo := userinfo_of(url)) is not None and (server := _server(url)) is not None
         }
         return replace(self, credentials={**self.credentials, **found}) if found else self
+
+    def bearing(self, url: str, token: str) -> Network:
+        """Return the same, with a token that the server of an address is shown (RFC 6750); it goes nowhere else, a redirect included."""
+        server = _server(url)
+        return self if server is None else replace(self, tokens={**self.tokens, server: token})
 
     def read(self, url: str, *, accept: str = "*/*", within: float | None = None) -> Response | None:
         """Return the page at an address, or None when nothing is there.
@@ -144,10 +152,50 @@ class Network:
         except (OSError, http.client.HTTPException) as error:
             raise _unreachable(url, _reason(error)) from error
 
-    def _open(self, url: str, accept: str) -> http.client.HTTPResponse:
+    @contextlib.contextmanager
+    def answer(
+        self, url: str, *, method: str = "GET", headers: Mapping[str, str] | None = None
+    ) -> Iterator[http.client.HTTPResponse | None]:
+        """Give the open answer of an ``http`` address, with its headers; None when nothing is there.
+
+        Parameters
+        ----------
+        url
+            The address.
+        method
+            What is asked: ``GET``, or ``HEAD`` for the headers alone.
+        headers
+            Further headers of the request, such as the ``Range`` that is wanted.
+
+        Raises
+        ------
+        HipwrightError
+            ``source-unreachable``. What breaks while the answer is read is raised as it is.
+        """
+        try:
+            opened = self._open(url, "*/*", method=method, headers=headers)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code not in ABSENT:
+                raise _refused(url, error) from error
+            opened = None
+        except (OSError, http.client.HTTPException) as error:
+            raise _unreachable(url, _reason(error)) from error
+        with opened or contextlib.nullcontext():
+            yield opened
+
+    def _open(
+        self, url: str, accept: str, *, method: str = "GET", headers: Mapping[str, str] | None = None
+    ) -> http.client.HTTPResponse:
         """Open an ``http`` address; a transient failure is tried again."""
         known = self.knowing((url,)).credentials
         request = _request(url, accept, known)
+        token = self.tokens.get(server) if (server := _server(url)) is not None else None
+        if token is not None:
+            request.add_unredirected_header("Authorization", f"Bearer {token}")
+        request.method = method
+        for name, value in (headers or {}).items():
+            request.add_header(name, value)
         opener = self._opener(request.host, known)
         for attempt in range(self.retries + 1):
             try:
@@ -159,6 +207,8 @@ class Network:
             except (OSError, http.client.HTTPException):
                 if attempt == self.retries:
                     raise
+            except ValueError as error:
+                raise urllib.error.URLError(f"it leads to an address that is none ({error})") from error
             else:
                 return answer
             time.sleep(self.pause * 2**attempt)
