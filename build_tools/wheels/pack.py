@@ -5,16 +5,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import secrets
 import stat
-import zipfile
 from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError, Where
 from build_tools.wheels.metadata import parse_metadata, parse_wheel_fields
 from build_tools.wheels.name import escaped_name, wheel_filename
-from build_tools.wheels.record import UNRECORDED, RecordRow, encode_hash, render_record
+from build_tools.wheels.record import UNRECORDED
+from build_tools.wheels.write import WheelEntry, write_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,11 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["pack_wheel"]
 
-_EARLIEST: Final = (1980, 1, 1, 0, 0, 0)
-"""The first date that a zip can state: the date of every member."""
-
-_UNIX: Final = 3
-_CHUNK: Final = 1 << 20
 _ANY_EXECUTE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
@@ -60,19 +53,13 @@ def pack_wheel(folder: Path, *, target: Path, compress: bool = False) -> Path:
     if dist_info.name != expected:
         message = f"{folder} has the folder {dist_info.name}, but METADATA says {metadata.name} {metadata.version}: {expected}"
         raise HipwrightError("bad-wheel", message, where=Where(file=dist_info / "METADATA"))
-    files = sorted(_members(folder, dist_info), key=lambda item: (item[1].startswith(f"{dist_info.name}/"), item[1]))
-    target.mkdir(parents=True, exist_ok=True)
+    entries = (
+        WheelEntry(name=name, content=path, executable=bool(state.st_mode & _ANY_EXECUTE), size=state.st_size)
+        for path, name in _members(folder, dist_info)
+        for state in (path.stat(),)
+    )
     wheel = target / filename
-    partial = target / f"{filename}.partial-{secrets.token_hex(4)}"
-    try:
-        with zipfile.ZipFile(partial, "x", allowZip64=True) as archive:
-            rows = [_add(archive, path, name, compress=compress) for path, name in files]
-            record = f"{dist_info.name}/RECORD"
-            data = render_record([*rows, RecordRow(path=record)])
-            archive.writestr(_entry(record, len(data), executable=False, compress=compress), data)
-        partial.replace(wheel)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_wheel(entries, dist_info=dist_info.name, wheel=wheel, compress=compress)
     return wheel
 
 
@@ -104,26 +91,3 @@ def _members(folder: Path, dist_info: Path) -> Iterator[tuple[Path, str]]:
             message = f"{path} is a link or a special file, and a wheel cannot hold one"
             raise HipwrightError("bad-wheel", message, where=Where(file=path))
         yield path, path.relative_to(folder).as_posix()
-
-
-def _add(archive: zipfile.ZipFile, path: Path, name: str, *, compress: bool) -> RecordRow:
-    state = path.stat()
-    entry = _entry(name, state.st_size, executable=bool(state.st_mode & _ANY_EXECUTE), compress=compress)
-    digest = hashlib.sha256()
-    size = 0
-    with path.open("rb") as source, archive.open(entry, "w") as sink:
-        while chunk := source.read(_CHUNK):
-            digest.update(chunk)
-            size += len(chunk)
-            sink.write(chunk)
-    return RecordRow(path=name, algorithm="sha256", value=encode_hash(digest.digest()), size=size)
-
-
-def _entry(name: str, size: int, *, executable: bool, compress: bool) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(name, _EARLIEST)
-    entry.create_system = _UNIX
-    entry.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
-    entry.external_attr = (stat.S_IFREG | (0o755 if executable else 0o644)) << 16
-    # The size decides whether the header has room for one above 4 GiB.
-    entry.file_size = size
-    return entry

@@ -1,0 +1,1 @@
+"""ROCm Python packages, made of the artifacts of a ROCm build."""
