@@ -1,0 +1,71 @@
+"""Tests of the device packages: their files are where the libraries look, and serve the GPUs at hand."""
+
+from __future__ import annotations
+
+import ctypes
+import unittest
+from typing import TYPE_CHECKING, ClassVar
+
+from .. import find_libraries
+from .._devices import installed_devices
+from .._dist_info import description
+from .._packages import install_line
+from .utils import first, gpus, installed, not_installed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .._devices import Device
+
+
+class DeviceTest(unittest.TestCase):
+    """Device code, and the GPUs that it is for."""
+
+    devices: ClassVar[Mapping[str, Device]]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Find the packages."""
+        if not installed("libraries"):
+            raise unittest.SkipTest(not_installed("libraries"))
+        cls.devices = installed_devices(each.folder for each in installed("libraries"))
+
+    def _need_devices(self) -> None:
+        if description().form != "device":
+            self.skipTest("the device code is in the libraries package of each GPU family")
+        if not self.devices:
+            self.skipTest(f"no device package is installed; to install those of all targets: {install_line(('device',))}")
+
+    def test_files_are_there(self) -> None:
+        self._need_devices()
+        for target, device in self.devices.items():
+            with self.subTest(target=target):
+                self.assertTrue(device.files, msg="the package lists no files")
+                lost = [path for path in device.files if not (device.libraries / path).is_file()]
+                self.assertEqual(lost, [], msg=first(lost))
+
+    def test_targets_are_those_of_the_build(self) -> None:
+        self._need_devices()
+        self.assertLessEqual(set(self.devices), {target for targets in description().targets.values() for target in targets})
+
+    def test_gpus_here_are_served(self) -> None:
+        if not gpus():
+            self.skipTest("no AMD GPU is found here")
+        served = set(self.devices)
+        if description().form != "device":
+            served = {
+                target
+                for each in installed("libraries")
+                for target in description().families.get(each.package.family or "", description().targets_here())
+            }
+        for target in gpus():
+            with self.subTest(target=target):
+                self.assertIn(target, served, msg=install_line((f"device-{target}",)))
+
+    def test_runtime_sees_the_gpus(self) -> None:
+        if not gpus():
+            self.skipTest("no AMD GPU is found here")
+        count = ctypes.c_int(0)
+        status = ctypes.CDLL(str(find_libraries("amdhip64")[0])).hipGetDeviceCount(ctypes.byref(count))
+        self.assertEqual(status, 0, msg="hipGetDeviceCount fails: may this user open /dev/kfd and /dev/dri?")
+        self.assertGreater(count.value, 0)

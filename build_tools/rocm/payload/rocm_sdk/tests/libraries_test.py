@@ -1,0 +1,60 @@
+"""Tests of the libraries package: each library is found by its short name, and loads."""
+
+from __future__ import annotations
+
+import os
+import sys
+import unittest
+from unittest import mock
+
+from .. import find_libraries
+from .._dist_info import description
+from .._errors import MissingPackageError
+from .._libraries import here, may_lack
+from .._packages import FAMILY_VARIABLE
+from .utils import first, installed, load_each, not_installed, run, shared_libraries
+
+_PRELOAD = "import sys, rocm_sdk; rocm_sdk.initialize_process(preload_shortnames=sys.argv[1:])"
+
+
+class LibrariesTest(unittest.TestCase):
+    """The math, communication and deep-learning libraries."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        """Find the package."""
+        if not installed("libraries"):
+            raise unittest.SkipTest(not_installed("libraries"))
+
+    def test_libraries_are_found_and_load(self) -> None:
+        """Each loads in a fresh process, alone, as a framework's first call would have it."""
+        names = [name for name, each in description().libraries.items() if each.package == "libraries" and here(each) is not None]
+        self.assertTrue(names, msg="the set describes no library of this package")
+        for each in installed("libraries"):
+            environment = {FAMILY_VARIABLE: each.package.family} if each.package.family is not None else {}
+            with mock.patch.dict(os.environ, environment):
+                for name in names:
+                    with self.subTest(library=name, package=each.package.distribution):
+                        self._loads(name)
+
+    def _loads(self, name: str) -> None:
+        try:
+            find_libraries(name)
+        except MissingPackageError as error:
+            if not description().libraries[name].devices:
+                raise
+            self.skipTest(str(error))
+        except FileNotFoundError as error:
+            if not may_lack(name):
+                raise
+            self.skipTest(str(error))
+        done = run([sys.executable, "-I", "-c", _PRELOAD, name])
+        self.assertEqual(done.returncode, 0, msg=first(done.stderr.splitlines()[-1:]))
+
+    def test_shared_libraries_load(self) -> None:
+        for each in installed("libraries"):
+            paths = shared_libraries(each.folder)
+            self.assertTrue(paths, msg=f"there is no shared library in {each.folder}")
+            for path, fault in load_each(paths):
+                with self.subTest(library=path.relative_to(each.folder).as_posix()):
+                    self.assertEqual(fault, "")

@@ -1,0 +1,1 @@
+"""The console scripts of ROCm's compiler, runtime and tools."""
