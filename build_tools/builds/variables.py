@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.rocm.devices import FAMILY_VARIABLE
 from build_tools.types import Platform
 
 if TYPE_CHECKING:
@@ -117,6 +118,8 @@ def _sdk_variables(sdk: Sdk, parts: SdkParts, *, windows: bool) -> dict[str, str
     values: dict[str, str] = {}
     if sdk.root is not None:
         values |= {"ROCM_HOME": sdk.root, "ROCM_PATH": sdk.root}
+    if sdk.family is not None:
+        values[FAMILY_VARIABLE] = sdk.family
     if sdk.cmake is not None:
         values["CMAKE_PREFIX_PATH"] = sdk.cmake
     if parts.device_library is not None:

@@ -80,7 +80,7 @@ def check_wheels(
     subjects: list[Subject] = []
     for path in sorted(paths, key=lambda path: (path.name, path)):
         if path.is_file():
-            say(f"checking {shown(path.name)} ({humanize.naturalsize(path.stat().st_size)})")
+            say(f"checking {shown(path.name)} ({humanize.naturalsize(path.stat().st_size, binary=True)})")
         plan = (expectations or {}).get(path.name)
         stated = plan.source_commit if plan is not None else None
         wheel = read_contents(path, jobs=jobs, ask=(stated.member,) if stated is not None else ())

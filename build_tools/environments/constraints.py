@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import InvalidSdistFilename, InvalidWheelFilename, parse_sdist_filename, parse_wheel_filename
 
 from build_tools.environments.network import path_of
 from build_tools.errors import HipwrightError, Where
@@ -75,8 +77,24 @@ def _lines(path: Path, owns: Callable[[str], bool], seen: tuple[Path, ...]) -> l
 
 
 def _is_owned(line: str, owns: Callable[[str], bool]) -> bool:
+    text = _OPTIONS.sub("", line)
     try:
-        return owns(Requirement(_OPTIONS.sub("", line)).name)
+        return owns(Requirement(text).name)
     except InvalidRequirement:
-        # An option, or an address without a name: the installer's business.
-        return False
+        # An address without a name, which a file of a package ends; or an option, the installer's business.
+        filename = unquote(text.split()[0].partition("#")[0]).replace("\\", "/").rpartition("/")[2]
+        return any(name is not None and owns(name) for name in (_wheel_name(filename), _sdist_name(filename)))
+
+
+def _wheel_name(filename: str) -> str | None:
+    try:
+        return parse_wheel_filename(filename)[0]
+    except InvalidWheelFilename:
+        return None
+
+
+def _sdist_name(filename: str) -> str | None:
+    try:
+        return parse_sdist_filename(filename)[0]
+    except InvalidSdistFilename:
+        return None

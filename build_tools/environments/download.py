@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import secrets
 from concurrent.futures import ThreadPoolExecutor
@@ -36,6 +37,17 @@ def _silent(_line: str) -> None:
     return
 
 
+def _digest_of(path: Path) -> Sha256:
+    """Return the SHA-256 of a file on this disk, read once as long as it stays as it is: packages weigh gigabytes."""
+    state = path.stat()
+    return _read_once(path, state.st_size, state.st_mtime_ns, state.st_ino)
+
+
+@functools.lru_cache(maxsize=4096)
+def _read_once(path: Path, _size: int, _mtime_ns: int, _inode: int) -> Sha256:
+    return digest.of_file(path)
+
+
 def download(file: LockedFile, *, cache: Path, network: Network, say: Callable[[str], None] = _silent) -> Path:
     """Return a path that holds exactly a locked file's bytes: the file itself when it is on this disk, else a copy in the cache.
 
@@ -62,7 +74,7 @@ def download(file: LockedFile, *, cache: Path, network: Network, say: Callable[[
             raise HipwrightError(
                 "source-unreachable", message, where=Where(file=local), hint="say --relock to lock what is there now"
             )
-        _prove(file.filename, redact(file.url), found=digest.of_file(local), wanted=file.sha256)
+        _prove(file.filename, redact(file.url), found=_digest_of(local), wanted=file.sha256)
         return local
     kept = _kept(cache, file.sha256, file.filename)
     if kept.is_file():
@@ -93,7 +105,7 @@ def fetch_link(link: Link, *, cache: Path, network: Network) -> tuple[Path, Sha2
     """
     local = path_of(link.url)
     if local is not None:
-        found = digest.of_file(local)
+        found = _digest_of(local)
         if link.sha256 is not None:
             _prove(link.filename, redact(link.url), found=found, wanted=link.sha256)
         return local, found

@@ -2,6 +2,9 @@
 
 Both are shut off from every configuration but what they are given: no ``PIP_*``, no ``pip.conf``, no ``uv.toml``, no download of
 interpreters. An owned package is always named by a file and its hash (PEP 508 ``name @ file:…``), which an index cannot answer.
+
+Nothing that an index offers is run: only wheels are taken, and what is resolved is returned before any of it is installed. pip would
+still build a source distribution that a package names by its address, so it works where no program can be started at all.
 """
 
 from __future__ import annotations
@@ -9,16 +12,19 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from build_tools.environments.pins import parse as parse_pins
 from build_tools.environments.resolved import Resolved, from_pylock, from_report
+from build_tools.errors import HipwrightError
+from build_tools.files import remove_tree, write_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from packaging.tags import Tag
+    from packaging.utils import NormalizedName
 
     from build_tools.environments.settings import BaseIndex
     from build_tools.process import Runner
@@ -28,6 +34,26 @@ __all__ = ["Installer", "PipInstaller", "UvInstaller", "choose_installer"]
 _SECONDS: Final = 2 * 3600.0
 _OLDEST_UV: Final = (0, 9)
 """The first uv that is known to write and install ``pylock.toml`` (PEP 751) as is done here."""
+
+_WHEELS_ONLY: Final = ("--only-binary", ":all:")
+
+_COPIED: Final = ("--link-mode", "copy")
+"""Whose files a build changes in place must not be those of uv's cache, which are the person's other environments' too."""
+
+_GUARDED: Final = """
+import runpy, sys
+BARRED = ("subprocess.Popen", "os.system", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.startfile",
+          "pty.spawn", "_winapi.CreateProcess")
+def refuse(event, details):
+    if event in BARRED:
+        raise PermissionError("no program is started for what an index offers: " + event)
+sys.addaudithook(refuse)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+"""Runs pip's runner for another interpreter, which pip itself starts for ``pip --python``, in a process that can start no other."""
+
+_WHERE_PIP_IS: Final = "import pathlib, pip; print(pathlib.Path(pip.__file__).with_name('__pip-runner__.py'))"
 
 _NO_PIP_CONFIGURATION: Final = {"PIP_CONFIG_FILE": os.devnull}
 _NO_UV_CONFIGURATION: Final = {"UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}
@@ -49,8 +75,19 @@ class Installer(Protocol):
         """Install the pinned packages of a hash-pinned requirements file from the base index, without dependencies."""
         ...
 
-    def install_base(self, requirements: Path, constraints: Sequence[str]) -> tuple[Resolved, ...]:
-        """Install requirements from the base index in one resolver run; what is installed already is kept where it fits."""
+    def resolve_base(self, requirements: Path, constraints: Sequence[str], links: Sequence[Path]) -> tuple[Resolved, ...]:
+        """Return what requirements stand for, in one resolver run over the base index and folders of wheels; nothing is installed.
+
+        What is installed already is kept where it fits, and need not be among what is returned.
+        """
+        ...
+
+    def install_base(self, resolved: Sequence[Resolved], links: Sequence[Path]) -> None:
+        """Install what :meth:`resolve_base` returned last, or the part of it that is not named by its file."""
+        ...
+
+    def askers(self, name: NormalizedName, requirements: Path, links: Sequence[Path]) -> tuple[str, ...]:
+        """Return which packages of what :meth:`resolve_base` returned last require another one, where that can be told."""
         ...
 
 
@@ -92,12 +129,32 @@ class PipInstaller:
 
     def install_pins(self, requirements: Path) -> tuple[Resolved, ...]:
         """See :meth:`Installer.install_pins`."""
-        return self._reported(["--no-deps", "--require-hashes", "--requirement", str(requirements)], "pins")
+        options = ["--no-deps", "--require-hashes", "--requirement", str(requirements)]
+        self._install([*_pip_places(self.base), *options, "--report", str(self._report("pins"))])
+        return from_report(self._report("pins"))
 
-    def install_base(self, requirements: Path, constraints: Sequence[str]) -> tuple[Resolved, ...]:
-        """See :meth:`Installer.install_base`."""
+    def resolve_base(self, requirements: Path, constraints: Sequence[str], links: Sequence[Path]) -> tuple[Resolved, ...]:
+        """See :meth:`Installer.resolve_base`."""
         given = [part for constraint in constraints for part in ("--constraint", constraint)]
-        return self._reported(["--requirement", str(requirements), *given], "base")
+        options = ["--dry-run", "--requirement", str(requirements), *given, *_links(links)]
+        self._install([*_pip_places(self.base), *options, "--report", str(self._report("base"))])
+        return from_report(self._report("base"))
+
+    def install_base(self, resolved: Sequence[Resolved], links: Sequence[Path]) -> None:
+        """See :meth:`Installer.install_base`."""
+        exact = [one for one in resolved if one.url is None]
+        if not exact:
+            return
+        hashed = all(one.sha256 for one in exact)
+        lines = [f"{one.name}=={one.version}{f' --hash=sha256:{one.sha256}' if hashed else ''}" for one in exact]
+        requirements = self.notes / "resolved.txt"
+        write_text(requirements, "\n".join(lines) + "\n")
+        options = ["--no-deps", *(("--require-hashes",) if hashed else ()), "--requirement", str(requirements), *_links(links)]
+        self._install([*_pip_places(self.base), *options])
+
+    def askers(self, name: NormalizedName, requirements: Path, links: Sequence[Path]) -> tuple[str, ...]:  # noqa: ARG002 - uv needs them
+        """See :meth:`Installer.askers`."""
+        return tuple(str(one.name) for one in from_report(self._report("base")) if name in one.requires)
 
     def build_wheel(self, sdist: Path, target: Path) -> None:
         """Build a source distribution into a wheel with what the environment holds; pip's cache of old builds is not used."""
@@ -110,30 +167,21 @@ class PipInstaller:
             str(target),
             sdist.as_uri(),
         ]
-        self._run(["wheel", *options])
+        self._run([self.pip, "-I", "-m", "pip", "--python", self.target], ["wheel", *options])
 
-    def _reported(self, options: list[str], name: str) -> tuple[Resolved, ...]:
-        report = self.notes / f"{name}-report.json"
-        self._install([*_pip_places(self.base), *options, "--report", str(report)])
-        return from_report(report)
+    def _report(self, name: str) -> Path:
+        return self.notes / f"{name}-report.json"
 
     def _install(self, options: list[str]) -> None:
-        self._run(["install", "--no-compile", *options])
+        shown = self.runner.capture(
+            [self.pip, "-I", "-c", _WHERE_PIP_IS], cwd=self.notes, env=_NO_PIP_CONFIGURATION, code="missing-tool", what="pip"
+        )
+        pip: list[str | Path] = [self.target, "-I", "-B", "-c", _GUARDED, shown.text.strip()]
+        self._run(pip, ["install", "--no-compile", *_WHEELS_ONLY, *options])
 
-    def _run(self, arguments: list[str]) -> None:
-        command: list[str | Path] = [
-            self.pip,
-            "-I",
-            "-m",
-            "pip",
-            "--python",
-            self.target,
-            "--isolated",
-            "--no-input",
-            "--no-color",
-        ]
+    def _run(self, pip: Sequence[str | Path], arguments: list[str]) -> None:
+        command: list[str | Path] = [*pip, "--isolated", "--no-input", "--no-color"]
         command += ["--disable-pip-version-check", *arguments[:1], "--progress-bar", "off", *arguments[1:]]
-        # pip starts itself anew under the target: the bytecode of the made environment must not be written on the way.
         self.runner.run(
             command, cwd=self.notes, log=self.log, env=_NO_PIP_CONFIGURATION, timeout=_SECONDS, code="install-failed", what="pip"
         )
@@ -157,31 +205,55 @@ class UvInstaller:
         return "uv"
 
     def install_files(self, requirements: Path) -> None:
-        """See :meth:`Installer.install_files`."""
-        self._run(["install", "--no-index", "--no-deps", "--require-hashes", "--requirement", str(requirements)])
+        """See :meth:`Installer.install_files`.
+
+        uv compares the hash of a file when it unpacks it, and links what it unpacked once into every environment: what changes in one
+        of them changes in its cache. So these files are unpacked for this environment alone.
+        """
+        unpacked = self.notes / "unpacked"
+        options = ["--no-index", "--no-deps", "--require-hashes", "--requirement", str(requirements), *_WHEELS_ONLY]
+        try:
+            self._run(["install", "--cache-dir", str(unpacked), *options])
+        finally:
+            remove_tree(unpacked)
 
     def install_pins(self, requirements: Path) -> tuple[Resolved, ...]:
         """See :meth:`Installer.install_pins`."""
-        places = _uv_places(self.base)
-        self._run(["install", "--no-deps", "--require-hashes", "--requirement", str(requirements), *places])
+        places = [*_WHEELS_ONLY, *_uv_places(self.base)]
+        self._run(["install", *_COPIED, "--no-deps", "--require-hashes", "--requirement", str(requirements), *places])
         # The lock tells which of the pinned hashes were taken, and what the next resolver run is to prefer.
         self._compile("pins", [str(requirements), "--no-deps", *places])
         pins = parse_pins(requirements.read_text(encoding="utf-8"), name=str(requirements))
         pinned = {pin.name: frozenset(text.removeprefix("sha256:") for text in pin.hashes) for pin in pins}
         return from_pylock(self._lock_file("pins"), self.ranks, pinned)
 
-    def install_base(self, requirements: Path, constraints: Sequence[str]) -> tuple[Resolved, ...]:
-        """See :meth:`Installer.install_base`."""
+    def resolve_base(self, requirements: Path, constraints: Sequence[str], links: Sequence[Path]) -> tuple[Resolved, ...]:
+        """See :meth:`Installer.resolve_base`."""
         pins = self._lock_file("pins")
         if pins.is_file():
             # uv prefers the versions that the output file holds already, as pip prefers what is installed.
             self._lock_file("base").write_bytes(pins.read_bytes())
         given = [part for constraint in constraints for part in ("--constraints", constraint)]
-        places = _uv_places(self.base)
-        self._compile("base", [str(requirements), *given, *places])
-        resolved = from_pylock(self._lock_file("base"), self.ranks)
-        self._run(["install", "--preview-features", "pylock", "--requirement", str(self._lock_file("base")), *places])
-        return resolved
+        self._compile("base", [str(requirements), *given, *_WHEELS_ONLY, *_uv_places(self.base), *_links(links)])
+        return from_pylock(self._lock_file("base"), self.ranks)
+
+    def install_base(self, resolved: Sequence[Resolved], links: Sequence[Path]) -> None:  # noqa: ARG002 - the lock file has it
+        """See :meth:`Installer.install_base`."""
+        places = [*_WHEELS_ONLY, *_uv_places(self.base), *_links(links)]
+        self._run(["install", *_COPIED, "--preview-features", "pylock", "--requirement", str(self._lock_file("base")), *places])
+
+    def askers(self, name: NormalizedName, requirements: Path, links: Sequence[Path]) -> tuple[str, ...]:
+        """See :meth:`Installer.askers`."""
+        shown = self.notes / "asked.txt"
+        places = [*_WHEELS_ONLY, *_uv_places(self.base), *_links(links)]
+        try:
+            self._run(["compile", "--quiet", "--no-header", "--output-file", str(shown), str(requirements), *places])
+            text = shown.read_text(encoding="utf-8")
+        except (HipwrightError, OSError):
+            return ()
+        found = re.search(rf"^{re.escape(name)}==.*\n((?: +#.*\n?)+)", text, re.MULTILINE)
+        words = found[1].replace("#", " ").split() if found else []
+        return tuple(word.rstrip(",") for word in words if word != "via")
 
     def _lock_file(self, name: str) -> Path:
         return self.notes / f"pylock.{name}.toml"
@@ -208,17 +280,44 @@ class UvInstaller:
 
 
 def choose_installer(
-    *, pip: Path, target: Path, notes: Path, base: BaseIndex, runner: Runner, log: Path, ranks: Mapping[Tag, int]
+    *,
+    pip: Path,
+    target: Path,
+    notes: Path,
+    base: BaseIndex,
+    runner: Runner,
+    log: Path,
+    ranks: Mapping[Tag, int],
+    program: Literal["pip", "uv"] | None = None,
 ) -> UvInstaller | PipInstaller:
-    """Return uv where the children's path has one that is new enough, else pip; parameters as for the two classes."""
+    """Return uv where the children's path has one that is new enough, else pip; parameters as for the two classes.
+
+    Parameters
+    ----------
+    program
+        The one that is asked for.
+
+    Raises
+    ------
+    HipwrightError
+        ``missing-tool`` when uv is asked for and there is none that is new enough.
+    """
     masked = replace(runner, secrets=runner.secrets | base.secrets())
-    uv = runner.find("uv")
+    uv = runner.find("uv") if program != "pip" else None
     if uv is not None:
         shown = runner.capture([uv, "--version"], cwd=notes, env=_NO_UV_CONFIGURATION, check=False)
         found = re.match(r"uv (\d+)\.(\d+)", shown.text)
         if found and (int(found[1]), int(found[2])) >= _OLDEST_UV:
             return UvInstaller(uv=uv, target=target, notes=notes, base=base, runner=masked, log=log, ranks=ranks)
+    if program == "uv":
+        oldest = ".".join(map(str, _OLDEST_UV))
+        message = f"uv is asked for, and {f'{uv} is older than {oldest}' if uv else 'there is none on the path'}"
+        raise HipwrightError("missing-tool", message, hint="install uv, or leave --installer out")
     return PipInstaller(pip=pip, target=target, notes=notes, base=base, runner=masked, log=log)
+
+
+def _links(folders: Sequence[Path]) -> list[str]:
+    return [part for folder in folders for part in ("--find-links", str(folder))]
 
 
 def _pip_places(base: BaseIndex) -> list[str]:

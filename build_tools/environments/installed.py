@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.metadata
+import os.path
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
@@ -17,9 +20,22 @@ from build_tools.types import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
-__all__ = ["Distribution", "Unmet", "installed_distributions", "python_in", "scripts_in", "site_packages", "unmet_requirements"]
+__all__ = [
+    "Distribution",
+    "Unmet",
+    "damaged_files",
+    "installed_distributions",
+    "installed_files",
+    "python_in",
+    "scripts_in",
+    "site_packages",
+    "unmet_requirements",
+]
+
+
+_COLUMNS: Final = 3
+"""Path, hash and size: the columns of a ``RECORD``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,6 +90,40 @@ def site_packages(folder: Path, platform: Platform) -> Path:
     if len(found) != 1 or not found[0].is_dir():
         raise HipwrightError("install-failed", f"{folder} is no environment: it has no folder site-packages")
     return found[0]
+
+
+def installed_files(packages: Path) -> dict[NormalizedName, dict[Path, int | None]]:
+    """Return the files that each package's ``RECORD`` lists, with the size that it states; None for what was not packed with a size.
+
+    What is written after installing has no size there: bytecode, and files that a package expands.
+    """
+    found: dict[NormalizedName, dict[Path, int | None]] = {}
+    for each in importlib.metadata.distributions(path=[str(packages)]):
+        name = canonicalize_name(each.metadata["Name"] or "")
+        # `files` looks at each path; the text of RECORD is all that is wanted here.
+        for row in csv.reader((each.read_text("RECORD") or "").splitlines()):
+            if len(row) == _COLUMNS and row[0]:
+                path = Path(os.path.normpath(packages / row[0]))
+                found.setdefault(name, {})[path] = int(row[2]) if row[2].isdigit() else None
+    return found
+
+
+def damaged_files(packages: Path, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return which installed files of packages are gone or of another size than installed, by package; those that are whole are left out."""
+    files = installed_files(packages)
+    found = {}
+    for name in sorted({canonicalize_name(name) for name in names}):
+        bad = [path for path, size in files.get(name, {}).items() if size is not None and _size_of(path) != size]
+        if bad:
+            found[str(name)] = tuple(sorted(os.path.relpath(path, packages) for path in bad))
+    return found
+
+
+def _size_of(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
 
 
 class _Archive(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,9 +6,11 @@ with the option that is right.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from packaging.utils import NormalizedName, canonicalize_name
 
@@ -16,15 +18,23 @@ from build_tools.environments.candidate import Candidate, candidate_of
 from build_tools.environments.network import Network, path_of
 from build_tools.environments.page import ACCEPT, Link, Page, is_package_file, read_page
 from build_tools.errors import HipwrightError
+from build_tools.process import printable
 from build_tools.urls import foreign_scheme, is_url, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Listing", "PackageSource", "parse_source"]
-
+__all__ = ["Listing", "NotThereYet", "PackageSource", "bears_query", "parse_source"]
 
 _PAGE_SUFFIXES: Final = frozenset({".html", ".htm", ".json"})
+
+
+class NotThereYet(HipwrightError):  # noqa: N818 - it need not stay an error
+    """Something that a source does not offer, and that it may offer a while later: a page, a package, a version."""
+
+
+_DIST: Final = "dist"
+"""The folder that commands which make packages put them in, below the one that they are given."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +67,24 @@ class PackageSource:
             places.append(f"the index {redact(self.index_url)}")
         return " and ".join(places) or "no source"
 
+    def way_out(self) -> str:
+        """Return what to do where a package is not there."""
+        prefix, likely = self.option_prefix, self._likely_folder()
+        if likely is not None:
+            return f"the packages lie in its folder {_DIST}: {prefix}find-links {printable([str(likely)])}"
+        return f"name a source that has it with {prefix}find-links or {prefix}index-url"
+
+    def _likely_folder(self) -> Path | None:
+        """Return the folder that is meant where none of those that are named holds package files, and ``dist`` in one of them does."""
+        folders = [path_of(place) if is_url(place) else Path(place) for place in self.find_links]
+        if any(folder is None or _holds_packages(folder) for folder in folders):
+            return None
+        return next((folder / _DIST for folder in folders if folder is not None and _holds_packages(folder / _DIST)), None)
+
+
+def _holds_packages(folder: Path) -> bool:
+    return folder.is_dir() and any(is_package_file(path.name) for path in folder.iterdir())
+
 
 def parse_source(
     *,
@@ -70,7 +98,7 @@ def parse_source(
     Raises
     ------
     HipwrightError
-        ``bad-option-value`` for an empty value, and for an address of a kind that hipwright does not read.
+        ``bad-option-value`` for an empty value, for an address of a kind that hipwright does not read, and for one with a query.
     """
 
     def place(text: str, option: str) -> str:
@@ -81,6 +109,12 @@ def parse_source(
             raise HipwrightError(
                 "bad-option-value", message, hint="name a folder, or an address that begins with https:, http: or file:"
             )
+        if is_url(text) and bears_query(text):
+            message = (
+                f"{option_prefix}{option} {redact(text).partition('?')[0]}: its query may be a secret, and addresses are recorded"
+            )
+            hint = "name a page without one, or a server with https://USER:PASSWORD@HOST/…; or fetch the files, and name their folder"
+            raise HipwrightError("bad-option-value", message, hint=hint)
         return text if is_url(text) else str(folder / text)
 
     return PackageSource(
@@ -88,6 +122,11 @@ def parse_source(
         index_url=None if index_url is None else place(index_url, "index-url"),
         option_prefix=option_prefix,
     )
+
+
+def bears_query(url: str) -> bool:
+    """Return whether an address of the web has a query: signed addresses have their signatures there, others their tokens."""
+    return path_of(url) is None and bool(urlsplit(url).query)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,6 +145,7 @@ class Listing:
     network: Network
     _flat: dict[str, tuple[Link, ...]] = field(default_factory=dict)
     _projects: dict[NormalizedName, tuple[Link, ...]] = field(default_factory=dict)
+    _reading: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         index = () if self.source.index_url is None else (self.source.index_url,)
@@ -127,9 +167,11 @@ class Listing:
         return tuple(candidate for candidate in found if candidate is not None and candidate.name == wanted)
 
     def _flat_links(self, place: str) -> tuple[Link, ...]:
-        if place not in self._flat:
-            self._flat[place] = self._read_flat(place)
-        return self._flat[place]
+        # Several packages are asked for at once, and one page lists them all.
+        with self._reading:
+            if place not in self._flat:
+                self._flat[place] = self._read_flat(place)
+            return self._flat[place]
 
     def _read_flat(self, place: str) -> tuple[Link, ...]:
         path = path_of(place) if is_url(place) else Path(place)
@@ -143,7 +185,7 @@ class Listing:
             self._demand_page(place, path, "find-links")
         page = self._page(place if path is None else path.as_uri())
         if page is None:
-            raise HipwrightError("source-unreachable", f"there is nothing at {redact(place)}")
+            raise NotThereYet("source-unreachable", f"there is nothing at {redact(place)}")
         if not page.files and page.pages:
             raise self._other_kind(place, "is the root of an index, not a page of files", "find-links", "index-url")
         return page.files
@@ -156,6 +198,9 @@ class Listing:
     def _read_project(self, root: str, name: NormalizedName) -> tuple[Link, ...]:
         base = (root if is_url(root) else Path(root).as_uri()).rstrip("/")
         page = self._page(f"{base}/{name}/")
+        if page is None or not page.files:
+            # A bucket without a server before it has nothing, or an empty object, at an address that ends in a slash.
+            page = self._page(f"{base}/{name}/index.html") or page
         if page is not None:
             return page.files
         path = path_of(base)
@@ -163,10 +208,10 @@ class Listing:
             self._demand_page(root, path, "index-url")
         if path is not None and path.is_dir() and _folder_links(path):
             raise self._other_kind(root, "is a folder of files, not the root of an index", "index-url", "find-links")
-        top = self._page(f"{base}/") or self._page(base)
+        top = self._page(f"{base}/") or self._page(f"{base}/index.html") or self._page(base)
         if top is None and not (path is not None and path.is_dir() and _has_projects(path)):
             message = f"there is no index at {redact(root)}: neither {redact(base)}/ nor {redact(base)}/{name}/ is there"
-            raise HipwrightError("source-unreachable", message)
+            raise NotThereYet("source-unreachable", message)
         if top is not None and top.files:
             raise self._other_kind(root, "is a flat page of files, not the root of an index", "index-url", "find-links")
         return ()

@@ -17,12 +17,13 @@ from build_tools.environments.network import Response, canonical_url
 from build_tools.errors import HipwrightError
 from build_tools.urls import redact
 
-__all__ = ["ACCEPT", "Link", "Page", "is_package_file", "read_page"]
+__all__ = ["ACCEPT", "Link", "Page", "is_package_file", "read_hrefs", "read_page"]
 
 ACCEPT: Final = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 """What an index is asked for: JSON before HTML."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_WEB: Final = frozenset({"http", "https"})
 _ENDINGS: Final = (".whl", ".tar.gz", ".zip")
 
 
@@ -32,6 +33,7 @@ class Link:
 
     ``url`` is absolute and quoted, without a fragment and without a password; ``filename`` is raw. ``metadata`` tells whether a ``.metadata`` side file is
     there, ``metadata_sha256`` its hash when the page states one. ``yanked`` is the reason, None for a file that is not yanked.
+    ``uploaded`` is when it was uploaded, as the page states it (PEP 700).
     """
 
     filename: str
@@ -42,6 +44,7 @@ class Link:
     metadata: bool = False
     metadata_sha256: str | None = None
     yanked: str | None = None
+    uploaded: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -82,6 +85,7 @@ class _File(msgspec.Struct, kw_only=True, rename="kebab"):
     core_metadata: bool | dict[str, str] | None = None
     dist_info_metadata: bool | dict[str, str] | None = None
     yanked: bool | str = False
+    upload_time: str | None = None
 
 
 class _Project(msgspec.Struct, kw_only=True):
@@ -101,22 +105,27 @@ def _read_json(response: Response) -> Page:
         raise HipwrightError("source-unreachable", message) from error
     return Page(
         url=response.url,
-        files=tuple(_json_link(file, response.url) for file in data.files if is_package_file(file.filename)),
+        files=tuple(
+            _json_link(file, url)
+            for file in data.files
+            if is_package_file(file.filename) and (url := _joined(response.url, file.url)) is not None
+        ),
         pages=tuple(project.name for project in data.projects),
     )
 
 
-def _json_link(file: _File, base: str) -> Link:
+def _json_link(file: _File, url: str) -> Link:
     metadata = file.core_metadata if file.core_metadata is not None else file.dist_info_metadata
     return Link(
         filename=file.filename,
-        url=_recorded(urldefrag(urljoin(base, file.url)).url),
+        url=_recorded(urldefrag(url).url),
         sha256=_sha256(file.hashes.get("sha256")),
         size=file.size,
         requires_python=file.requires_python,
         metadata=bool(metadata),
         metadata_sha256=_sha256(metadata.get("sha256")) if isinstance(metadata, dict) else None,
         yanked=(file.yanked if isinstance(file.yanked, str) else "") if file.yanked is not False else None,
+        uploaded=file.upload_time,
     )
 
 
@@ -137,15 +146,37 @@ class _Anchors(html.parser.HTMLParser):
             self.base = found.get("href")
 
 
-def _read_html(response: Response) -> Page:
+def read_hrefs(response: Response) -> tuple[str, ...]:
+    """Return the absolute addresses that an HTML page links to, in its order."""
+    return tuple(anchor["href"] for anchor in _anchors(response)[1])
+
+
+def _anchors(response: Response) -> tuple[str, list[dict[str, str]]]:
+    """Return the address that a page's links are relative to, and its anchors, with whole addresses; those without one are left out."""
     parser = _Anchors()
     parser.feed(response.body.decode("utf-8", "replace"))
     parser.close()
-    base = urljoin(response.url, parser.base) if parser.base else response.url
+    base = (_joined(response.url, parser.base) if parser.base else None) or response.url
+    joined = ((anchor, _joined(base, anchor["href"].strip())) for anchor in parser.anchors)
+    return base, [{**anchor, "href": url} for anchor, url in joined if url is not None]
+
+
+def _joined(base: str, href: str) -> str | None:
+    """Return the whole address of a link; None when it is none, and when a page of the web leads into this machine's files."""
+    try:
+        url = urljoin(base, href)
+        scheme = urlsplit(url).scheme
+    except ValueError:
+        return None
+    return url if scheme in _WEB or urlsplit(base).scheme not in _WEB else None
+
+
+def _read_html(response: Response) -> Page:
+    base, anchors = _anchors(response)
     files = []
     pages = []
-    for anchor in parser.anchors:
-        url, fragment = urldefrag(urljoin(base, anchor["href"].strip()))
+    for anchor in anchors:
+        url, fragment = urldefrag(anchor["href"])
         filename = unquote(urlsplit(url).path).rpartition("/")[2]
         if is_package_file(filename):
             files.append(_html_link(anchor, filename=filename, url=url, fragment=fragment))

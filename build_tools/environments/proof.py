@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from build_tools.config.owned import is_owned
-from build_tools.environments.installed import Distribution, unmet_requirements
+from build_tools.environments.installed import Distribution, installed_files, unmet_requirements
 from build_tools.environments.network import path_of
 from build_tools.errors import HipwrightError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from packaging.requirements import Requirement
 
     from build_tools.receipts.lock import LockedFile
 
-__all__ = ["prove_installed"]
+__all__ = ["Stamp", "prove_installed", "prove_untouched", "stamp_files"]
+
+Stamp = tuple[int, int, int, int]
+"""What tells a file from another one in its place without reading it: inode, size, and when it and its inode were changed."""
+
+_SHOWN: Final = 3
 
 
 def prove_installed(
@@ -76,6 +81,41 @@ def prove_installed(
     unmet = unmet_requirements(installed, wanted, markers=markers, by=by)
     if unmet:
         raise HipwrightError("install-failed", "; ".join(map(str, unmet)), log=log)
+
+
+def stamp_files(packages: Path, names: Collection[NormalizedName]) -> dict[Path, Stamp | None]:
+    """Return a stamp of every file of some installed packages, before others are installed beside them."""
+    files = installed_files(packages)
+    return {path: _stamp(path) for name in names for path in files.get(name, {})}
+
+
+def prove_untouched(
+    stamps: Mapping[Path, Stamp | None], packages: Path, owned: Collection[NormalizedName], *, folder: Path, log: Path
+) -> None:
+    """Compare stamped files with what is in their place now: a wheel of any name may hold files with an owned package's paths.
+
+    Raises
+    ------
+    HipwrightError
+        ``owned-name-leak`` naming files that were replaced.
+    """
+    changed = {path for path, stamp in stamps.items() if _stamp(path) != stamp}
+    if changed:
+        others = {name: files for name, files in installed_files(packages).items() if name not in owned}
+        names = sorted(name for name, files in others.items() if files.keys() & changed)
+        replaced = sorted(path.relative_to(folder).as_posix() for path in changed)
+        more = f" and {len(replaced) - _SHOWN} more" if len(replaced) > _SHOWN else ""
+        who = ", ".join(names) or "a package of the base index"
+        message = f"{who} put other files in the place of owned ones: {', '.join(replaced[:_SHOWN])}{more}"
+        raise HipwrightError("owned-name-leak", message, hint="leave out the package that brings them", log=log)
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _is_file(found: Distribution, file: LockedFile, place: Path) -> bool:

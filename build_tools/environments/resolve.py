@@ -2,23 +2,27 @@
 
 Only owned names are followed. What an owned package needs beyond them comes from the base index later, with these files pinned.
 The newest version that meets all requirements is taken, and nothing older when a part of it is missing: a source that lacks
-a part is reported by the part's name, not worked around.
+parts is reported by the names of all of them, not worked around.
 """
 
 from __future__ import annotations
 
+import functools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
+from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
+from packaging.version import InvalidVersion, Version
 
 from build_tools import digest
-from build_tools.config.owned import is_owned
+from build_tools.config.owned import is_owned, is_rocm
 from build_tools.environments.candidate import Candidate, version_key
 from build_tools.environments.download import fetch_link
 from build_tools.environments.interpreter import Interpreter, supported_tags
-from build_tools.environments.listing import Listing, PackageSource
+from build_tools.environments.listing import Listing, NotThereYet, PackageSource, bears_query
 from build_tools.environments.requires import Requires, parse_requirement, parse_requires, read_requires
 from build_tools.errors import HipwrightError
 from build_tools.receipts.lock import LockedFile
@@ -28,17 +32,37 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from packaging.requirements import Requirement
     from packaging.tags import Tag
-    from packaging.version import Version
 
     from build_tools.environments.network import Network
 
-__all__ = ["lock_owned"]
+__all__ = ["Offers", "choose_files", "lock_owned", "offered_extras"]
 
 _ROUNDS: Final = 50
 _SHOWN: Final = 5
+_AT_ONCE: Final = 8
+"""How many packages are looked at together: pages and side files are a round trip each, and files without either are read whole."""
+
 _COMMAND: Final = "the command"
+_MISSING: Final = "requirement-missing"
+
+
+class Offers(Protocol):
+    """Where files are chosen from; a :class:`Listing` is one."""
+
+    @property
+    def source(self) -> PackageSource:
+        """The place, for messages and for what a lock says of it."""
+        ...
+
+    @property
+    def network(self) -> Network:
+        """How addresses are read."""
+        ...
+
+    def files(self, name: str) -> tuple[Candidate, ...]:
+        """Return every file of a package that is offered."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,11 +84,15 @@ class _Chosen:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Solver:
-    listing: Listing
+    """Chooses files; those of ROCm come from ``rocm``, all others from ``listing``."""
+
+    listing: Offers
+    rocm: Offers
     interpreter: Interpreter
     cache: Path
     owns: Callable[[str], bool]
     prereleases: bool | None
+    wheels_only: bool
     ranks: dict[Tag, int]
     chosen: dict[str, _Chosen] = field(default_factory=dict)
 
@@ -73,21 +101,38 @@ class _Solver:
         known = list(wishes)
         for _ in range(_ROUNDS):
             picked: dict[NormalizedName, _Chosen] = {}
+            lacking: list[HipwrightError] = []
             extras: dict[NormalizedName, set[str]] = {}
             for wish in known:
                 extras.setdefault(canonicalize_name(wish.requirement.name), set()).update(
                     canonicalize_name(extra) for extra in wish.requirement.extras
                 )
-            for name in extras:
-                picked[name] = self._choose(name, [wish for wish in known if canonicalize_name(wish.requirement.name) == name])
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                tried = pool.map(functools.partial(self._try, known=known), list(extras))
+                for name, choice in zip(extras, tried, strict=True):
+                    if isinstance(choice, HipwrightError):
+                        lacking.append(choice)
+                    else:
+                        picked[name] = choice
             found = list(wishes)
             for name, chosen in picked.items():
                 found += self._needs(chosen, extras[name])
             if _texts(found) == _texts(known):
+                if lacking:
+                    raise _all_of(lacking)
                 return picked
             known = found
         names = ", ".join(sorted({wish.requirement.name for wish in known}))
-        raise HipwrightError("requirement-missing", f"no set of versions meets all requirements of {names}")
+        raise HipwrightError(_MISSING, f"no set of versions meets all requirements of {names}")
+
+    def _try(self, name: NormalizedName, known: Sequence[_Wish]) -> _Chosen | HipwrightError:
+        """Choose a file, or return what is missing."""
+        try:
+            return self._choose(name, [wish for wish in known if canonicalize_name(wish.requirement.name) == name])
+        except HipwrightError as error:
+            if error.code.name != _MISSING:
+                raise
+            return error
 
     def _needs(self, chosen: _Chosen, extras: set[str]) -> list[_Wish]:
         candidate = chosen.candidate
@@ -95,7 +140,7 @@ class _Solver:
         if unknown:
             offered = ", ".join(sorted(chosen.requires.extras)) or "none"
             message = f"{candidate.name} {candidate.version} has no extra {', '.join(unknown)}; it has: {offered}"
-            raise HipwrightError("requirement-missing", message)
+            raise HipwrightError(_MISSING, message)
         by = f"{candidate.name} {candidate.version}"
         return [
             _Wish(requirement=requirement, by=by)
@@ -103,27 +148,31 @@ class _Solver:
             if self.owns(requirement.name)
         ]
 
+    def source_of(self, name: NormalizedName) -> Offers:
+        """Return where a package comes from."""
+        return self.rocm if is_rocm(name) else self.listing
+
     def _choose(self, name: NormalizedName, wishes: Sequence[_Wish]) -> _Chosen:
-        offered = self.listing.files(name)
-        source = self.listing.source.describe()
+        listing = self.source_of(name)
+        offered = listing.files(name)
+        source = listing.source.describe()
         asked = "; ".join(_sentence(wish) for wish in wishes)
         if not offered:
-            message = f"{name} is not at {source} ({asked})"
-            raise HipwrightError("requirement-missing", message, hint=self._hint())
+            raise _missing(f"{name} is not at {source} ({asked})", listing, wishes)
         fitting = [candidate for candidate in offered if self._fits(candidate)]
         if not fitting:
             kinds = ", ".join(sorted({candidate.link.filename for candidate in offered})[:_SHOWN])
             message = f"{name} is at {source}, but no file of it fits {self.interpreter.python_tag} on this machine: {kinds}"
-            raise HipwrightError("requirement-missing", message, hint=self._hint())
+            raise _missing(message, listing, wishes)
         versions = self._allowed({candidate.version for candidate in fitting}, wishes)
         kept = [candidate for candidate in fitting if candidate.version in versions and _available(candidate, wishes)]
         if not kept:
             newest = sorted({candidate.version for candidate in fitting}, key=version_key, reverse=True)
             listed = ", ".join(map(str, newest[:_SHOWN]))
             message = f"no version of {name} at {source} is what is asked for ({asked}); there: {listed}"
-            raise HipwrightError("requirement-missing", message, hint=self._hint())
+            raise _missing(message, listing, wishes)
         best = max(version_key(candidate.version) for candidate in kept)
-        return self._read(min((one for one in kept if version_key(one.version) == best), key=self._preference))
+        return self._read(min((one for one in kept if version_key(one.version) == best), key=self._preference), listing)
 
     def _allowed(self, versions: set[Version], wishes: Sequence[_Wish]) -> set[Version]:
         specifier = SpecifierSet()
@@ -132,6 +181,8 @@ class _Solver:
         return set(specifier.filter(versions, prereleases=self.prereleases))
 
     def _fits(self, candidate: Candidate) -> bool:
+        if candidate.kind == "sdist" and self.wheels_only:
+            return False
         if candidate.kind == "wheel" and not candidate.tags & self.ranks.keys():
             return False
         if candidate.link.requires_python is None:
@@ -147,11 +198,11 @@ class _Solver:
         number, text = candidate.build or (0, "")
         return rank, (-number, text), candidate.link.filename
 
-    def _read(self, candidate: Candidate) -> _Chosen:
+    def _read(self, candidate: Candidate, listing: Offers) -> _Chosen:
         """Read what a file requires: from its side file where there is one, else from the file itself."""
         if candidate.link.url in self.chosen:
             return self.chosen[candidate.link.url]
-        link, network = candidate.link, self.listing.network
+        link, network = candidate.link, listing.network
         side = network.read(f"{link.url}.metadata") if link.metadata and link.sha256 else None
         if side is not None:
             if link.metadata_sha256 not in {None, digest.of_bytes(side.body)}:
@@ -168,15 +219,12 @@ class _Solver:
         self.chosen[candidate.link.url] = chosen
         return chosen
 
-    def _hint(self) -> str:
-        prefix = self.listing.source.option_prefix
-        return f"name a source that has it with {prefix}find-links or {prefix}index-url"
-
 
 def lock_owned(
     requirements: Iterable[str | Requirement],
     *,
     source: PackageSource,
+    rocm: PackageSource | None = None,
     interpreter: Interpreter,
     network: Network,
     cache: Path,
@@ -191,6 +239,8 @@ def lock_owned(
         What is wanted, extras included, such as ``rocm[libraries,devel]==7.10.0``; every name counts as owned.
     source
         The only place that files come from.
+    rocm
+        The only place that the ROCm packages come from, where that is another one.
     interpreter
         The interpreter that they must fit.
     network
@@ -205,26 +255,101 @@ def lock_owned(
     Raises
     ------
     HipwrightError
-        ``requirement-missing`` naming the package, who asked for it and the source; ``hash-mismatch``; ``source-unreachable``;
+        ``requirement-missing`` naming all packages that are missing, who asked for them and the source, a :class:`NotThereYet` when
+        they may appear there; ``hash-mismatch``; ``source-unreachable``;
         ``bad-option-value`` for a source of the wrong kind; ``bad-wheel``; ``bad-data-file`` for what is no requirement.
+    """
+    return choose_files(
+        requirements,
+        offers=Listing(source=source, network=network),
+        rocm=None if rocm is None else Listing(source=rocm, network=network),
+        interpreter=interpreter,
+        cache=cache,
+        follows=owns,
+        prereleases=prereleases,
+    )
+
+
+def choose_files(
+    requirements: Iterable[str | Requirement],
+    *,
+    offers: Offers,
+    rocm: Offers | None = None,
+    interpreter: Interpreter,
+    cache: Path,
+    follows: Callable[[str], bool],
+    prereleases: bool | None = None,
+    wheels_only: bool = False,
+) -> tuple[LockedFile, ...]:
+    """Return the exact files that requirements stand for; see :func:`lock_owned`.
+
+    Parameters
+    ----------
+    requirements, interpreter, cache, prereleases
+        As for :func:`lock_owned`; the interpreter need not be on this machine.
+    offers, rocm
+        Where files come from, and those of the ROCm packages where that is another place.
+    follows
+        Which names that are required on the way are followed; others are left out.
+    wheels_only
+        Whether source distributions do not count.
     """
     parsed = [parse_requirement(text) if isinstance(text, str) else text for text in requirements]
     names = {canonicalize_name(requirement.name) for requirement in parsed}
     solver = _Solver(
-        listing=Listing(source=source, network=network),
+        listing=offers,
+        rocm=offers if rocm is None else rocm,
         interpreter=interpreter,
         cache=cache,
-        owns=lambda name: canonicalize_name(name) in names or owns(name),
+        owns=lambda name: canonicalize_name(name) in names or follows(name),
         prereleases=prereleases,
+        wheels_only=wheels_only,
         ranks={tag: rank for rank, tag in reversed(list(enumerate(supported_tags(interpreter))))},
     )
     picked = solver.solve([_Wish(requirement=requirement, by=_COMMAND) for requirement in parsed])
-    return tuple(_locked(name, picked[name], source) for name in sorted(picked))
+    return tuple(_locked(name, picked[name], solver.source_of(name).source) for name in sorted(picked))
+
+
+def offered_extras(
+    requirement: Requirement,
+    *,
+    source: PackageSource,
+    interpreter: Interpreter,
+    network: Network,
+    cache: Path,
+    prereleases: bool | None = None,
+) -> tuple[Version, frozenset[str]]:
+    """Return the version of a package that a requirement stands for, and the extras that it has, whatever else is at the source.
+
+    Parameters are those of :func:`lock_owned`.
+
+    Raises
+    ------
+    HipwrightError
+        As :func:`lock_owned`, for this package alone.
+    """
+    listing = Listing(source=source, network=network)
+    solver = _Solver(
+        listing=listing,
+        rocm=listing,
+        interpreter=interpreter,
+        cache=cache,
+        owns=lambda _name: False,
+        prereleases=prereleases,
+        wheels_only=False,
+        ranks={tag: rank for rank, tag in reversed(list(enumerate(supported_tags(interpreter))))},
+    )
+    bare = Requirement(f"{requirement.name}{requirement.specifier}")
+    (chosen,) = solver.solve([_Wish(requirement=bare, by=_COMMAND)]).values()
+    return chosen.candidate.version, chosen.requires.extras
 
 
 def _locked(name: NormalizedName, chosen: _Chosen, source: PackageSource) -> LockedFile:
     candidate = chosen.candidate
     link = candidate.link
+    if bears_query(link.url):
+        message = f"{source.describe()} lists {link.filename} at an address with a query, which may be a secret, and addresses are recorded"
+        raise HipwrightError("source-unreachable", message, hint="fetch the files, and name their folder with --find-links DIR")
     return LockedFile(
         distribution=name,
         version=str(candidate.version),
@@ -232,6 +357,27 @@ def _locked(name: NormalizedName, chosen: _Chosen, source: PackageSource) -> Loc
         url=link.url if source.known_as is None else f"{source.known_as}{link.filename}",
         sha256=chosen.sha256,
     )
+
+
+def _missing(message: str, listing: Offers, wishes: Sequence[_Wish]) -> HipwrightError:
+    kind = NotThereYet if _may_appear(wishes) else HipwrightError
+    return kind(_MISSING, message, hint=listing.source.way_out())
+
+
+def _may_appear(wishes: Sequence[_Wish]) -> bool:
+    """Return whether a version is thinkable that meets all wishes; two that ask for different exact versions are never met."""
+    specifiers = [spec for wish in wishes for spec in wish.requirement.specifier]
+    exact = {spec.version for spec in specifiers if spec.operator in {"==", "==="} and not spec.version.endswith(".*")}
+    try:
+        return all(spec.contains(Version(version), prereleases=True) for spec in specifiers for version in exact)
+    except InvalidVersion:
+        return len(exact) == 1
+
+
+def _all_of(errors: Sequence[HipwrightError]) -> HipwrightError:
+    """Return one error for all that is missing."""
+    kind = NotThereYet if all(isinstance(error, NotThereYet) for error in errors) else HipwrightError
+    return kind(_MISSING, "; ".join(error.message for error in errors), hint=errors[0].hint)
 
 
 def _available(candidate: Candidate, wishes: Sequence[_Wish]) -> bool:

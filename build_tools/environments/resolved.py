@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from packaging.tags import parse_tag
@@ -21,14 +22,21 @@ if TYPE_CHECKING:
 __all__ = ["Resolved", "from_pylock", "from_report"]
 
 
+_NAME: Final = re.compile(r"[^A-Za-z0-9._-]")
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Resolved:
-    """A package as an installer chose it: ``url`` is set for one that was named by its file."""
+    """A package as an installer chose it: ``url`` is set for one that was named by its file.
+
+    ``requires`` are the names of what it requires, where the installer tells them; markers do not count.
+    """
 
     name: NormalizedName
     version: str
     sha256: str | None
     url: str | None = None
+    requires: frozenset[str] = frozenset()
 
 
 class _DownloadInfo(msgspec.Struct, kw_only=True):
@@ -43,6 +51,7 @@ class _Installed(msgspec.Struct, kw_only=True):
     class Metadata(msgspec.Struct, kw_only=True):
         name: str
         version: str
+        requires_dist: tuple[str, ...] = ()
 
     download_info: _DownloadInfo
     is_direct: bool
@@ -71,6 +80,9 @@ def from_report(report: Path) -> tuple[Resolved, ...]:
             version=one.metadata.version,
             sha256=one.download_info.archive_info.hashes.get("sha256") if one.download_info.archive_info else None,
             url=one.download_info.url if one.is_direct else None,
+            requires=frozenset(
+                canonicalize_name(_NAME.split(text.strip(), maxsplit=1)[0]) for text in one.metadata.requires_dist
+            ),
         )
         for one in data.install
     )

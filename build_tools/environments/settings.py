@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,6 +28,7 @@ __all__ = ["DECIDING_NAMES", "BaseIndex", "SettingRow", "read_base_index", "sett
 
 _ROW: Final = re.compile(r"(?P<section>:env:|[\w-]+)\.(?P<key>[\w-]+)=(?P<value>['\"].*)")
 _DEFAULT: Final = re.compile(r"--index-url <url>.*?\(default\s+(?P<url>\S+?)\)", re.DOTALL)
+_ASK_DEFAULT: Final = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
 _SECTIONS: Final = ("global", "install", ":env:")
 """Where ``pip install`` takes its settings, the last one winning."""
 
@@ -200,15 +202,16 @@ def read_base_index(
     seen = {name: value for name, value in machine.items() if name.startswith(("PIP_", "XDG_"))}
     folder = cwd or python.parent
     pip: list[str | Path] = [python, "-I", "-m", "pip", "--disable-pip-version-check"]
-    listed = runner.capture([*pip, "config", "list"], cwd=folder, env=seen, code="bad-data-file", what="pip's configuration")
-    values, origins = _parse(listed.text)
-    index_url = values.get("index-url")
-    no_index = values.get("no-index", "").lower() not in _FALSE
-    if index_url is None and not no_index:
-        shown = runner.capture([*pip, "install", "--help"], cwd=folder, env=seen, code="missing-tool", what="pip")
-        found = _DEFAULT.search(shown.text)
-        index_url = found["url"] if found else None
-        origins["index-url"] = "pip's default"
+    with ThreadPoolExecutor(1) as pool:
+        # pip takes long to start, and most machines name no index: both questions are asked at once.
+        default = pool.submit(_default_index, pip, runner, folder, seen)
+        listed = runner.capture([*pip, "config", "list"], cwd=folder, env=seen, code="bad-data-file", what="pip's configuration")
+        values, origins = _parse(listed.text)
+        index_url = values.get("index-url")
+        no_index = values.get("no-index", "").lower() not in _FALSE
+        if index_url is None and not no_index:
+            index_url = default.result()
+            origins["index-url"] = "pip's default"
 
     def place(text: str) -> str:
         return _absolute(text, cwd, machine)
@@ -235,6 +238,16 @@ def read_base_index(
         cache_dir=file("cache-dir"),
         origins=origins,
     )
+
+
+def _default_index(pip: list[str | Path], runner: Runner, folder: Path, seen: Mapping[str, str]) -> str | None:
+    """Return the index that pip takes by itself, as pip's own code has it; as its help says where that code has moved."""
+    asked = runner.capture([*pip[:2], "-c", _ASK_DEFAULT], cwd=folder, env=seen, check=False)
+    if asked.returncode == 0 and asked.text:
+        return asked.text
+    shown = runner.capture([*pip, "install", "--help"], cwd=folder, env=seen, code="missing-tool", what="pip")
+    found = _DEFAULT.search(shown.text)
+    return found["url"] if found else None
 
 
 def settings_files(

@@ -15,7 +15,7 @@ from build_tools.locking.choose import Chooser, Stating
 from build_tools.locking.manifest import read_manifest
 from build_tools.locking.own import lock_own_tree
 from build_tools.locking.packages import incomplete, names_a_source, require_packages, with_packages
-from build_tools.locking.requests import FLAGS, OWNED_SOURCE, asked_for, flag_of, is_locked_to, laid_over, locked_to
+from build_tools.locking.requests import FLAGS, OWNED_SOURCE, ROCM_PLACES, asked_for, flag_of, is_locked_to, laid_over, locked_to
 from build_tools.locking.resolve import recipe_of, resolve, with_series_of_today
 from build_tools.options.commands import COMMANDS
 from build_tools.options.render import spelled, to_arguments
@@ -95,7 +95,9 @@ def _refuse_foreign(manifest: Manifest, projects: Sequence[Project], workplace: 
     """Refuse a source manifest that says nothing of what is to be locked: the person means another file, or other projects."""
     settings = workplace.settings
     count = {project.name for project in projects} | {pin.project for project in projects for pin in project.pins}
-    says_rocm = manifest.rocm_version is not None and bool(settings.rocm_find_links or settings.rocm_index_url)
+    says_rocm = manifest.rocm_version is not None and bool(
+        settings.rocm_find_links or settings.rocm_index_url or settings.rocm_run_id
+    )
     if settings.manifest is None or says_rocm or count & set(manifest.projects):
         return
     named = redact(settings.manifest)
@@ -159,11 +161,11 @@ def refuse_other_line(entry: LockedProject, workplace: Workplace) -> None:
 
 def _counts_for_nothing(field_name: str, entry: LockedProject, project: Project) -> bool:
     """Whether an option that says another thing decides nothing for an entry: packages that it does not have, a type beside a source."""
-    if (field_name.startswith("rocm") or field_name == "release_type") and entry.rocm is None:
+    if (field_name.startswith("rocm") or field_name in {"artifact_group", "release_type"}) and entry.rocm is None:
         return True
     if field_name in OWNED_SOURCE and not entry.owned:
         return True
-    named = entry.requested.rocm_find_links or entry.requested.rocm_index_url or project.rocm.embedded
+    named = any(getattr(entry.requested, place) for place in ROCM_PLACES) or project.rocm.embedded
     return field_name == "release_type" and bool(named)
 
 
@@ -236,7 +238,7 @@ class _Locking:
             else:
                 with place.console.group(f"lock {project.name}"):
                     entry = resolve(project, earlier, place, chooser=self.chooser, whole=self.whole, line=self._line(project))
-                    if self._needs_packages(project) or names_a_source(project, entry.requested):
+                    if self._needs_packages(project) or names_a_source(project, entry.requested, place):
                         entry = with_packages(entry, project, place)
                 why = "--relock" if self._relocks(project) else self._why_new(project)
             _write(path, entry, place)

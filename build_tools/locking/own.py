@@ -73,7 +73,7 @@ def lock_own_tree(
     if known is not None and _has_the_packages(known, project, asked):
         requested = msgspec.structs.replace(asked, **{field: getattr(known.requested, field) for field in PACKAGE_FIELDS})
         entry = msgspec.structs.replace(entry, requested=requested, rocm=known.rocm, owned=known.owned)
-    wanted = packages or names_a_source(project, entry.requested)
+    wanted = packages or names_a_source(project, entry.requested, workplace)
     if wanted and incomplete(entry, project, workplace):
         entry = with_packages(entry, project, workplace)
     return entry, tree

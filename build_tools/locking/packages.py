@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
+from build_tools.config.targets import family_name
 from build_tools.environments.interpreter import supported_tags
 from build_tools.environments.listing import PackageSource
-from build_tools.environments.resolve import lock_owned
+from build_tools.environments.resolve import lock_owned, offered_extras
+from build_tools.environments.wait import when_there
 from build_tools.errors import HipwrightError, Where
-from build_tools.locking.requests import asked_for, laid_over, unredacted
+from build_tools.locking.places import run_pages, wanted_targets
+from build_tools.locking.requests import ROCM_PLACES, asked_for, laid_over, unredacted
 from build_tools.receipts.lock import LockedRocm
+from build_tools.rocm.devices import extras_for
+from build_tools.rocm.embedded import is_at_hand
+from build_tools.rocm.folder import read_folder_sdk
 from build_tools.rocm.source import at_hand, rocm_source
+from build_tools.rocm.stack import same_rocm
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from packaging.tags import Tag
 
     from build_tools.config.project import Project
@@ -70,7 +77,15 @@ def fetchable(entry: LockedProject, project: Project, workplace: Workplace) -> L
     if entry.rocm is None:
         return entry
     folder = workplace.external_builds / project.name
-    files = at_hand(entry.rocm.files, project, folder, cache=workplace.cache, say=workplace.console.say)
+    files = at_hand(
+        entry.rocm.files,
+        project,
+        folder,
+        cache=workplace.cache,
+        runner=workplace.runner,
+        platform=workplace.platform,
+        say=workplace.console.say,
+    )
     return msgspec.structs.replace(entry, rocm=msgspec.structs.replace(entry.rocm, files=files))
 
 
@@ -88,13 +103,37 @@ def with_packages(entry: LockedProject, project: Project, workplace: Workplace) 
 def _rocm(project: Project, requested: Requested, known: LockedRocm | None, workplace: Workplace) -> LockedRocm | None:
     if project.sdk == "none":
         return None
+    if requested.rocm_path is not None:
+        return _folder(Path(requested.rocm_path), requested.rocm_version)
+    return when_there(
+        lambda: _rocm_packages(project, requested, known, workplace),
+        within=workplace.settings.timeout,
+        say=workplace.console.say,
+    )
+
+
+def _folder(path: Path, version: str | None) -> LockedRocm:
+    """Lock a ROCm of the machine that was named to stand for packages: it cannot be kept, and is told when it changed."""
+    found = read_folder_sdk(path)
+    if version is not None and not same_rocm(version, found.version):
+        message = f"--rocm-version says {version}, and the ROCm in {path} is {found.version}"
+        raise HipwrightError("sdk-incomplete", message, where=Where(file=path))
+    return LockedRocm(source=str(path), version=found.version, files=(), folder=str(path), state=found.digest)
+
+
+def _rocm_packages(project: Project, requested: Requested, known: LockedRocm | None, workplace: Workplace) -> LockedRocm:
+    links = unredacted(workplace.settings.rocm_find_links, requested.rocm_find_links)
+    if requested.rocm_run_id is not None:
+        links = run_pages(workplace, requested.rocm_run_id, group=requested.artifact_group)
     source = rocm_source(
         project,
         workplace.external_builds / project.name,
-        find_links=unredacted(workplace.settings.rocm_find_links, requested.rocm_find_links),
+        find_links=links,
         index_url=unredacted((workplace.settings.rocm_index_url,), (requested.rocm_index_url,))[0],
         release_type=requested.release_type,
         cache=workplace.cache,
+        runner=workplace.runner,
+        platform=workplace.platform,
         say=workplace.console.say,
     )
     extras = f"[{','.join(project.rocm.extras)}]" if project.rocm.extras else ""
@@ -102,7 +141,37 @@ def _rocm(project: Project, requested: Requested, known: LockedRocm | None, work
     exact = f"=={version}" if version else ""
     files = _files((f"{project.rocm.requirement}{extras}{exact}",), source, known.files if known else (), workplace)
     chosen = next(file.version for file in files if file.distribution == canonicalize_name(project.rocm.requirement))
+    if source.known_as is None:
+        _require_devices(f"{project.rocm.requirement}{extras}=={chosen}", source, workplace)
     return LockedRocm(source=source.describe(), version=chosen, files=files)
+
+
+def _require_devices(exact: str, source: PackageSource, workplace: Workplace) -> None:
+    """Prove that a version is complete for the GPU targets that the options name: what is built for them needs those packages to run.
+
+    A build itself does without them: of targets that the packages are not made for it is told, and no more.
+
+    Raises
+    ------
+    HipwrightError
+        ``requirement-missing`` naming the packages that the version has by its own word, and that are not at the source.
+    """
+    targets, family = wanted_targets(workplace), workplace.settings.gpu_family
+    if not targets:
+        return
+    wanted = Requirement(exact)
+    for interpreter in workplace.interpreters.values():
+        where: dict[str, Any] = {"interpreter": interpreter, "network": workplace.base.network(), "cache": workplace.cache}
+        version, offered = offered_extras(wanted, source=source, **where)
+        try:
+            named = family_name(family) if family else None
+            extras = extras_for(wanted.extras, offered, targets=targets, family=named, package=f"{wanted.name} {version}")
+        except HipwrightError as error:
+            if error.code.name != "requirement-missing":
+                raise
+            workplace.console.warn(f"{error.message}: what is built for them runs with other packages alone")
+            return
+        lock_owned([f"{wanted.name}[{','.join(extras)}]{wanted.specifier}" if extras else exact], source=source, **where)
 
 
 def _owned(project: Project, requested: Requested, known: tuple[LockedFile, ...], workplace: Workplace) -> tuple[LockedFile, ...]:
@@ -117,7 +186,12 @@ def _owned(project: Project, requested: Requested, known: tuple[LockedFile, ...]
     if not (source.find_links or source.index_url):
         message = f"{project.name} needs {', '.join(wanted)}, and no source is named for it"
         raise HipwrightError("requirement-missing", message, hint="name one: --find-links DIR or --index-url URL")
-    return _files((*wanted, *sorted({f"{file.distribution}==={file.version}" for file in known})), source, known, workplace)
+    exact = sorted({f"{file.distribution}==={file.version}" for file in known})
+    return when_there(
+        lambda: _files((*wanted, *exact), source, known, workplace),
+        within=workplace.settings.timeout,
+        say=workplace.console.say,
+    )
 
 
 def _files(
@@ -133,9 +207,15 @@ def _files(
     return tuple(sorted(found.values(), key=lambda file: (file.distribution, file.version, file.filename)))
 
 
-def names_a_source(project: Project, requested: Requested) -> bool:
-    """Say whether the packages' source is named, so that they can be locked before anything needs them."""
-    rocm = project.sdk == "none" or project.rocm.embedded or requested.rocm_find_links or requested.rocm_index_url
+def names_a_source(project: Project, requested: Requested, workplace: Workplace) -> bool:
+    """Say whether the packages' source is named, and has them, so that they can be locked before anything needs them."""
+    brings = project.rocm.embedded is not None and is_at_hand(
+        workplace.external_builds / project.name / project.rocm.embedded,
+        cache=workplace.cache,
+        runner=workplace.runner,
+        platform=workplace.platform,
+    )
+    rocm = project.sdk == "none" or brings or any(getattr(requested, place) for place in ROCM_PLACES)
     owned = not project.build.owned_requires or requested.find_links or requested.index_url
     return bool(rocm and owned)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from build_tools.config.channels import load_channels
 from build_tools.errors import HipwrightError
 from build_tools.locking.manifest import read_manifest
+from build_tools.locking.places import folder_asked_for
 from build_tools.receipts.lock import Requested
 from build_tools.sources.urls import same_place
 from build_tools.types import is_commit_id
@@ -21,6 +22,7 @@ __all__ = [
     "FLAGS",
     "OWNED_SOURCE",
     "PACKAGE_FIELDS",
+    "ROCM_PLACES",
     "asked_for",
     "flag_of",
     "is_locked_to",
@@ -37,6 +39,9 @@ FLAGS: Final = {
     "submodule_url": "--{name}-submodule-url",
     "rocm_find_links": "--rocm-find-links",
     "rocm_index_url": "--rocm-index-url",
+    "rocm_run_id": "--rocm-run-id",
+    "artifact_group": "--artifact-group",
+    "rocm_path": "--rocm-path",
     "rocm_version": "--rocm-version",
     "release_type": "--release-type",
     "find_links": "--find-links",
@@ -44,7 +49,10 @@ FLAGS: Final = {
 }
 """The option that asks for each field of a request; an exact commit is asked for by a source manifest alone."""
 
-_ROCM_SOURCE: Final = ("rocm_find_links", "rocm_index_url", "release_type")
+ROCM_PLACES: Final = ("rocm_find_links", "rocm_index_url", "rocm_run_id", "rocm_path")
+"""The options that each name a source of the ROCm packages."""
+
+_ROCM_SOURCE: Final = (*ROCM_PLACES, "artifact_group", "release_type")
 OWNED_SOURCE: Final = ("find_links", "index_url")
 """The options that name where owned packages other than ROCm's come from."""
 
@@ -70,7 +78,9 @@ def asked_for(name: str, workplace: Workplace) -> Requested:
     named = _in_manifest(name, workplace)
     manifest = read_manifest(workplace)
     rocm_version = settings.rocm_version
-    if rocm_version is None and manifest is not None and (settings.rocm_find_links or settings.rocm_index_url):
+    # A folder is of the version that it is of.
+    packages = settings.rocm_find_links or settings.rocm_index_url or settings.rocm_run_id
+    if rocm_version is None and manifest is not None and packages:
         rocm_version = manifest.rocm_version
     return Requested(
         ref=named.branch if named else _as_written(settings.ref.get(name)),
@@ -79,6 +89,10 @@ def asked_for(name: str, workplace: Workplace) -> Requested:
         submodule_url=tuple(sorted(f"{path}={redact(url)}" for path, url in workplace.submodule_urls(name).items())),
         rocm_find_links=tuple(map(redact, settings.rocm_find_links)),
         rocm_index_url=redacted(settings.rocm_index_url),
+        rocm_run_id=settings.rocm_run_id,
+        # Without such a run it is where what is made goes, and says nothing of what is locked.
+        artifact_group=settings.artifact_group if settings.rocm_run_id else None,
+        rocm_path=str(folder_asked_for(workplace)) if settings.rocm_path else None,
         rocm_version=rocm_version,
         release_type=settings.release_type,
         find_links=tuple(map(redact, settings.find_links)),

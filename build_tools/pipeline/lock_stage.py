@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools import digest
@@ -23,6 +24,7 @@ from build_tools.process import printable
 from build_tools.receipts.lock import Lock
 from build_tools.receipts.record import plain, read_record, to_json
 from build_tools.receipts.stage import LockedResult
+from build_tools.rocm.pairs import days_old
 from build_tools.types import Stage
 
 if TYPE_CHECKING:
@@ -224,13 +226,19 @@ def _lock_done(entry: Locked, chain: Chain) -> Done:
     return replace(done, state="run" if entry.fresh else "skipped", why=entry.why, seconds=done.seconds + entry.seconds)
 
 
+def _aged(version: str) -> str:
+    """Return a ROCm version with its age, where its version tells the day: a source that stopped being filled gives an old one."""
+    days = days_old(version, today=datetime.now(tz=UTC).date())
+    return version if days is None else f"{version}, {days} day{'' if days == 1 else 's'} old"
+
+
 def _show_lock(locked: Mapping[str, Locked], chains: list[Chain], workplace: Workplace) -> None:
     rows, notes = [], []
     projects = {chain.project.name: chain.project for chain in chains}
     without_rocm = {chain.project.name for chain in chains if chain.project.sdk == "none"}
     for name, entry in locked.items():
         sources, patches, rocm = entry.project.sources, entry.project.patches, entry.project.rocm
-        version = rocm.version if rocm else "none" if name in without_rocm else "none yet"
+        version = _aged(rocm.version) if rocm else "none" if name in without_rocm else "none yet"
         rows.append((name, sources.ref, sources.commit[:12], patches.line or "none", version, sources.reason))
         notes.append(f"{name}: patches: {patches.reason}" + (f"; ROCm from {rocm.source}" if rocm else ""))
         if name in projects:

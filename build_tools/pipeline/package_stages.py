@@ -11,10 +11,12 @@ from build_tools.builds.preflight import find_compiler
 from build_tools.checks.profile import expectation_for
 from build_tools.checks.run import check_wheels, raise_for
 from build_tools.config.channels import load_channels
+from build_tools.config.targets import family_name
 from build_tools.environments.make import finished_environment
 from build_tools.errors import HipwrightError
 from build_tools.files import write_bytes
 from build_tools.locking.packages import fetchable, fitting
+from build_tools.locking.places import wanted_targets
 from build_tools.pipeline.engine import RECEIPT, Making, Work, input_digest, stage_folder, watch
 from build_tools.publish.current import read_current
 from build_tools.publish.promote import promote
@@ -22,11 +24,11 @@ from build_tools.publish.upload import publish_wheels
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import plain, to_json
 from build_tools.receipts.stage import BuildResult, CheckResult, PromoteResult, PublishResult, SdkResult, StageReceipt, TestResult
+from build_tools.rocm.devices import installed_family
 from build_tools.rocm.provision import provision, provision_request
 from build_tools.shown import shown
 from build_tools.sources.git import Git
-from build_tools.stores.open import open_store
-from build_tools.stores.run_outputs import IndexFolder, RunOutputs
+from build_tools.stores.run_outputs import IndexFolder
 from build_tools.testing import smoke
 from build_tools.testing.gpu import visible_targets
 from build_tools.testing.install import environment_under_test
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from build_tools.environments.interpreter import Interpreter
     from build_tools.pipeline.chain import Chain
     from build_tools.receipts.snapshot import IndexedFile
+    from build_tools.workplace import Workplace
 
 __all__ = ["PACKAGE_STAGES"]
 
@@ -54,6 +57,7 @@ def provision_work(chain: Chain) -> Work:
     locked = fitting(chain.locked(), interpreter)
     pins = place.requirements / "build-env.txt"
     request = provision_request(chain.project, locked, tree=chain.tree, interpreter=interpreter, pins=pins)
+    targets, family = wanted_targets(place), family_name(place.settings.gpu_family) if place.settings.gpu_family else None
 
     def make(making: Making) -> SdkResult:
         sdk = provision(
@@ -67,6 +71,9 @@ def provision_work(chain: Chain) -> Work:
             ),
             runner=making.runner,
             platform=place.platform,
+            warn=place.console.warn,
+            targets=targets,
+            family=family,
         )
         making.watched.update({str(path): watch(path) for path in place.settings_files()})
         return SdkResult(value=sdk)
@@ -84,6 +91,11 @@ def provision_work(chain: Chain) -> Work:
         "requirements": ", ".join(sorted(request.requires)),
         "interpreter": _words_for(interpreter),
     }
+    meant = installed_family([file.distribution for file in request.owned], targets=targets, family=family)
+    if meant is not None:
+        parts["GPU family"] = meant
+    if locked.rocm is not None and locked.rocm.folder is not None:
+        parts["ROCm folder"] = f"{locked.rocm.folder} {locked.rocm.version} {locked.rocm.state}"
     return _work(chain, Stage.PROVISION, parts, make, after=(Stage.LOCK,), intact=intact)
 
 
@@ -178,16 +190,15 @@ def check_work(chain: Chain) -> Work:
 def publish_work(chain: Chain) -> Work:
     """Return the publication: checked wheels and a place go in; an index that has them comes out."""
     place, settings = chain.workplace, chain.workplace.settings
-    outputs = RunOutputs(run_id=settings.run_id, platform=place.platform)
-    prefix = outputs.pytorch(_group(chain)).prefix
-    address = _store_address(chain)
+    address, outputs = place.layout(settings.run_id)
+    prefix = outputs.pytorch_prefix(_group(chain))
     wheels = list(zip(chain.wheel_paths(), chain.built().wheels, strict=True))
     chain.report()
 
     def make(making: Making) -> PublishResult:
         published = publish_wheels(
             wheels,
-            store=open_store(address, base=place.work_dir),
+            store=place.open_store(writing=True, address=address),
             prefix=prefix,
             replace=_supersedes(chain),
             say=place.console.say,
@@ -197,9 +208,14 @@ def publish_work(chain: Chain) -> Work:
 
     def intact(receipt: StageReceipt) -> str | None:
         files = receipt.result.value.files if isinstance(receipt.result, PublishResult) else ()
-        return _missing_from(address, place.work_dir, prefix, files)
+        return _missing_from(address, place, prefix, files)
 
-    parts = {**_wheel_parts(chain), "report": _digest_of(chain, Stage.CHECK), "store": address, "prefix": prefix}
+    parts = {
+        **_wheel_parts(chain),
+        "report": _digest_of(chain, Stage.CHECK),
+        "store": place.store_identity(address),
+        "prefix": prefix,
+    }
     return _work(chain, Stage.PUBLISH, parts, make, after=(Stage.LOCK, Stage.BUILD, Stage.CHECK), intact=intact)
 
 
@@ -263,23 +279,23 @@ def promote_work(chain: Chain) -> Work:
     place = chain.workplace
     channel = load_channels().find_channel(place.settings.channel)
     index = chain.index()
-    address = _store_address(chain)
+    address = place.store_address
 
     def make(making: Making) -> PromoteResult:
-        source = open_store(index.store, base=place.work_dir, writing=False)
-        target = open_store(address, base=place.work_dir)
+        source = place.open_store(writing=False, address=index.store)
+        target = place.open_store(writing=True)
         promotion = promote(index, [chain.verdict()], channel=channel, source=source, target=target, say=place.console.say)
         write_bytes(making.folder / "promotion.json", to_json(promotion))
         return PromoteResult(value=promotion)
 
     def intact(_receipt: StageReceipt) -> str | None:
-        return _missing_from(address, place.work_dir, channel.prefix, index.files)
+        return _missing_from(address, place, channel.prefix, index.files)
 
     parts = {
         "files": digest.of_value([[file.filename, file.sha256] for file in index.files]),
         "verdict": _digest_of(chain, Stage.TEST),
         "channel": digest.of_value(plain(channel)),
-        "store": address,
+        "store": place.store_identity(address),
     }
     return _work(chain, Stage.PROMOTE, parts, make, after=(Stage.LOCK, Stage.PUBLISH, Stage.TEST), intact=intact)
 
@@ -339,7 +355,7 @@ def _group(chain: Chain) -> str:
     """Return the folder name of this set: as asked, else the family, else the targets, else a word for a build of none."""
     settings = chain.workplace.settings
     targets = "-".join(target.replace(":", "_") for target in chain.targets)
-    group = settings.artifact_group or settings.gpu_family or targets or "generic"
+    group = settings.artifact_group or (family_name(settings.gpu_family) if settings.gpu_family else targets) or "generic"
     local = chain.built().local
     if local is not None and digest.short(local) not in chain.built().version:
         # A version that cannot say so must not bring a person's build under the names of the pristine one.
@@ -347,19 +363,14 @@ def _group(chain: Chain) -> str:
     return group
 
 
-def _store_address(chain: Chain) -> str:
-    return chain.workplace.settings.store or str(chain.workplace.work_dir / "store")
-
-
 def _supersedes(chain: Chain) -> bool:
     """Say whether a later attempt may publish other bytes in this run's outputs."""
-    table, release_type = load_channels(), chain.workplace.settings.release_type
-    return table.desk_supersede if release_type is None else table.find_release_type(release_type).supersede
+    return load_channels().may_supersede(chain.workplace.settings.release_type)
 
 
-def _missing_from(address: str, base: Path, prefix: str, files: tuple[IndexedFile, ...]) -> str | None:
+def _missing_from(address: str, place: Workplace, prefix: str, files: tuple[IndexedFile, ...]) -> str | None:
     try:
-        store = open_store(address, base=base, writing=False)
+        store = place.open_store(writing=False, address=address)
     except HipwrightError as error:
         # Publishing makes a store that is gone, and says why one cannot be used.
         return error.message

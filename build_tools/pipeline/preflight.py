@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools.builds.preflight import prove_compiler
 from build_tools.config.channels import load_channels
-from build_tools.config.targets import expand_family, parse_targets
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import free_space, make_folder
-from build_tools.stores.open import open_store
-from build_tools.stores.run_outputs import RunOutputs
 from build_tools.types import Stage
 
 if TYPE_CHECKING:
@@ -20,10 +17,9 @@ if TYPE_CHECKING:
 
     from build_tools.config.project import Project
     from build_tools.pipeline.chain import Chain
-    from build_tools.types import GfxTarget
     from build_tools.workplace import Workplace
 
-__all__ = ["LEAST_SPACE", "look_ahead", "prove_build", "wanted_targets"]
+__all__ = ["LEAST_SPACE", "look_ahead", "prove_build"]
 
 LEAST_SPACE: Final = 512 * 2**20
 """Free bytes without which no run begins."""
@@ -34,20 +30,6 @@ _BREAKS_TOOLS: Final = "\"'`$:{}\n\r\t"
 _LONGEST_NAME: Final = 100
 _TRACKED: Final = ("benchmarks", "build_tools", "docs", "external-builds", "requirements", "tests", ".ci", ".github")
 """The clone's own folders, where nothing is made."""
-
-
-def wanted_targets(workplace: Workplace) -> tuple[GfxTarget, ...]:
-    """Return the GPU targets that the options name, none when they name none.
-
-    Raises
-    ------
-    HipwrightError
-        ``bad-option-value``.
-    """
-    settings = workplace.settings
-    if settings.gfx:
-        return parse_targets(settings.gfx)
-    return expand_family(settings.gpu_family) if settings.gpu_family else ()
 
 
 def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -> None:
@@ -63,11 +45,11 @@ def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -
     for text, what in ((settings.run_id, "run id"), (settings.artifact_group, "artifact group")):
         if text is not None and len(text) > _LONGEST_NAME:
             raise HipwrightError("bad-option-value", f"the {what} is longer than {_LONGEST_NAME} characters")
-    outputs = RunOutputs(run_id=settings.run_id, platform=workplace.platform)
+    address, outputs = workplace.layout(settings.run_id)
     outputs.pytorch(settings.artifact_group or "generic")
     load_channels().find_channel(settings.channel)
     if last.number >= Stage.PUBLISH.number:
-        _judge_store(workplace)
+        _judge_store(workplace, address)
     if last.number >= Stage.TEST.number:
         for project in projects:
             tests = workplace.external_builds / project.name / project.tests.folder
@@ -113,11 +95,10 @@ def _judge_work_dir(workplace: Workplace) -> None:
         )
 
 
-def _judge_store(workplace: Workplace) -> None:
-    address = workplace.settings.store
-    if address is None:
+def _judge_store(workplace: Workplace, address: str) -> None:
+    if address == str(workplace.work_dir / "store"):
         return
-    open_store(address, base=workplace.work_dir, writing=not workplace.settings.dry_run)
+    workplace.open_store(writing=not workplace.settings.dry_run, address=address)
     if "://" in address:
         return
     folder = Path(os.path.realpath(address))

@@ -6,10 +6,12 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.config.project import session_name
+from build_tools.index.layout import FLAT_PAGE, SIMPLE
 from build_tools.locking.packages import fetchable
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS
 from build_tools.options.render import to_arguments
 from build_tools.process import printable
+from build_tools.testing.install import runtime_files
 from build_tools.types import ProjectName, Stage
 
 if TYPE_CHECKING:
@@ -143,19 +145,28 @@ def _places(chains: list[Chain], workplace: Workplace, *, failed: bool) -> list[
     return lines
 
 
+def _place_options(index_url: str, *, store: str) -> list[str]:
+    """Return what tells pip of an index: its root, or its flat page where it is in a bucket, which serves no folders."""
+    if store.startswith("s3://"):
+        return ["--no-index", "--find-links", index_url.removesuffix(f"{SIMPLE}/") + FLAT_PAGE]
+    return ["--index-url", index_url]
+
+
 def _install_lines(chain: Chain) -> list[str]:
     """Return the commands that install what was published: owned packages by exact version from their own source, then the rest."""
     python = "python" if sys.platform == "win32" else "python3"
     lines = []
     locked = fetchable(chain.locked(), chain.project, chain.workplace) if Stage.LOCK in chain.done else None
-    owned = locked.packages if locked is not None else ()
+    owned = runtime_files(locked, chain.built().pins) if locked is not None else ()
     if owned:
         # By address and digest, which leaves an installer nothing to choose.
         exact = [f"{file.distribution} @ {file.url}#sha256={file.sha256}" for file in owned]
         lines.append(printable([python, "-m", "pip", "install", "--no-index", "--no-deps", *exact]))
     wheels = [f"{wheel.distribution}=={wheel.version}" for wheel in chain.built().wheels]
     url = chain.promotion().index_url if Stage.PROMOTE in chain.done else chain.index().index_url
-    lines.append(printable([python, "-m", "pip", "install", "--no-deps", "--index-url", url, *wheels]))
+    lines.append(
+        printable([python, "-m", "pip", "install", "--no-deps", *_place_options(url, store=chain.index().store), *wheels])
+    )
     # What is still missing comes from wherever pip looks; the wheels themselves are there by then.
     lines.append(printable([python, "-m", "pip", "install", *wheels]))
     return lines

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from build_tools.options.model import OPTIONS
+from build_tools.rocm.stray import NAMING
 
 if TYPE_CHECKING:
     from build_tools.workplace import Workplace
 
-__all__ = ["IGNORED_ROCM_NAMES", "settings_table"]
-
-IGNORED_ROCM_NAMES = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
-"""Names of a system ROCm: shown, and kept away from children."""
+__all__ = ["settings_table"]
 
 
 def settings_table(workplace: Workplace) -> dict[str, Any]:
@@ -44,11 +42,7 @@ def settings_table(workplace: Workplace) -> dict[str, Any]:
     console.table("Options", ("option", "value", "from"), rows)
     machine = [(row.name, row.value, row.origin) for row in workplace.base.rows()]
     console.table("Base index, as this machine's pip has it; never for owned names", ("setting", "value", "from"), machine)
-    ignored = [
-        (name, mask(workplace.machine[name]), "environment, ignored")
-        for name in IGNORED_ROCM_NAMES
-        if workplace.machine.get(name)
-    ]
+    ignored = [(name, mask(workplace.machine[name]), "environment, ignored") for name in NAMING if workplace.machine.get(name)]
     if ignored:
         console.table("Seen and ignored", ("name", "value", "from"), ignored)
     return {

@@ -96,11 +96,17 @@ class LockedFile(Record, frozen=True, kw_only=True):
 
 
 class LockedRocm(Record, frozen=True, kw_only=True):
-    """The ROCm packages: the source as it was named, the version, and every owned file."""
+    """The ROCm packages: the source as it was named, the version, and every owned file.
+
+    ``folder`` is the root of a ROCm of the machine that was named to stand for packages: there are no files then, and ``state`` is the
+    digest of what the folder said of itself.
+    """
 
     source: str
     version: str
     files: tuple[LockedFile, ...]
+    folder: str | None = None
+    state: Sha256 | None = None
 
     def __post_init__(self) -> None:
         """Refuse secrets."""
@@ -111,6 +117,7 @@ class Requested(Record, frozen=True, kw_only=True):
     """What was asked for when a project was locked, by option; None and empty where nobody asked. Addresses bear no secrets.
 
     ``commit`` is the exact commit that a source manifest named, beside the branch in ``ref``. ``submodule_url`` are ``PATH=URL``.
+    ``artifact_group`` is the one of the ROCm packages of the run ``rocm_run_id``.
     """
 
     ref: str | None = None
@@ -120,6 +127,9 @@ class Requested(Record, frozen=True, kw_only=True):
     line: str | None = None
     rocm_find_links: tuple[str, ...] = ()
     rocm_index_url: str | None = None
+    rocm_run_id: str | None = None
+    artifact_group: str | None = None
+    rocm_path: str | None = None
     rocm_version: str | None = None
     release_type: str | None = None
     find_links: tuple[str, ...] = ()

@@ -78,7 +78,8 @@ class EnvironmentRecord(Record, frozen=True, kw_only=True):
 class Sdk(Record, frozen=True, kw_only=True):
     """The environment that a build runs in, with the ROCm packages in it when the project needs them.
 
-    ``root``, ``bin`` and ``cmake`` are absolute folders as ``rocm_sdk path`` says; None without ROCm.
+    ``root``, ``bin`` and ``cmake`` are absolute folders as ``rocm_sdk path`` says; None without ROCm. ``family`` is the GPU family whose
+    packages are meant, where they are made for families.
     """
 
     environment: EnvironmentRecord
@@ -87,6 +88,7 @@ class Sdk(Record, frozen=True, kw_only=True):
     bin: str | None = None
     cmake: str | None = None
     targets: tuple[str, ...] = ()
+    family: str | None = None
 
 
 class WheelFile(Record, frozen=True, kw_only=True):

@@ -6,18 +6,17 @@ the base index offers. What the tree's ``build-system.requires`` says is install
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from build_tools.config.load import parse_toml
+from build_tools.environments.build_system import build_requires
 from build_tools.environments.make import EnvironmentRequest
 from build_tools.errors import HipwrightError, Where
-from build_tools.rocm.sdk import describe_sdk
+from build_tools.rocm.folder import read_folder_sdk
+from build_tools.rocm.sdk import describe_folder, describe_sdk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from build_tools.config.project import Project
     from build_tools.environments.interpreter import Interpreter
@@ -27,17 +26,6 @@ if TYPE_CHECKING:
     from build_tools.types import Platform
 
 __all__ = ["build_requirements", "provision", "provision_request"]
-
-_LEGACY: Final = ("setuptools>=40.8.0",)
-"""What a tree without ``pyproject.toml``, or without ``build-system`` in it, is built with (PEP 517)."""
-
-
-class _BuildSystem(msgspec.Struct, kw_only=True):
-    requires: tuple[str, ...]
-
-
-class _PyProject(msgspec.Struct, kw_only=True, rename="kebab"):
-    build_system: _BuildSystem | None = None
 
 
 def build_requirements(tree: Path) -> tuple[str, ...]:
@@ -49,15 +37,12 @@ def build_requirements(tree: Path) -> tuple[str, ...]:
         ``bad-source-tree`` when its ``pyproject.toml`` cannot be read.
     """
     path = tree / "pyproject.toml"
-    if not path.exists():
-        return _LEGACY
     try:
-        project = parse_toml(path.read_text(encoding="utf-8"), path, _PyProject)
+        return build_requires(path.read_text(encoding="utf-8") if path.exists() else None, path)
     except (OSError, UnicodeDecodeError) as error:
         raise HipwrightError("bad-source-tree", f"cannot read {path}: {error}", where=Where(file=path)) from error
     except HipwrightError as error:
         raise HipwrightError("bad-source-tree", error.message, where=error.where) from error
-    return project.build_system.requires if project.build_system is not None else _LEGACY
 
 
 def provision_request(
@@ -88,9 +73,10 @@ def provision_request(
     if project.sdk == "rocm":
         if locked.rocm is None:
             raise HipwrightError("no-rocm-source", f"{project.name} needs ROCm packages, and its lock has none")
-        extras = f"[{','.join(project.rocm.extras)}]" if project.rocm.extras else ""
-        requires = (f"{project.rocm.requirement}{extras}=={locked.rocm.version}",)
-        owned = (*locked.rocm.files, *owned)
+        if locked.rocm.folder is None:
+            extras = f"[{','.join(project.rocm.extras)}]" if project.rocm.extras else ""
+            requires = (f"{project.rocm.requirement}{extras}=={locked.rocm.version}",)
+            owned = (*locked.rocm.files, *owned)
     return EnvironmentRequest(
         interpreter=interpreter,
         owned=owned,
@@ -110,8 +96,11 @@ def provision(
     make: Callable[[EnvironmentRequest], EnvironmentRecord],
     runner: Runner,
     platform: Platform,
+    warn: Callable[[str], None] = lambda _line: None,
+    targets: Sequence[str] = (),
+    family: str | None = None,
 ) -> Sdk:
-    """Make a project's build environment and describe the SDK in it.
+    """Make a project's build environment and describe the SDK in it, or the one in a folder that the lock names.
 
     Parameters
     ----------
@@ -123,12 +112,25 @@ def provision(
         Starts the environment's interpreter.
     platform
         The operating system of this machine.
+    warn
+        Told what looks odd about the SDK.
+    targets, family
+        As for :func:`build_tools.rocm.sdk.describe_sdk`.
 
     Raises
     ------
     HipwrightError
-        As :func:`provision_request`, ``make`` and :func:`build_tools.rocm.sdk.describe_sdk`.
+        ``output-changed`` when a folder was locked and is another ROCm now; as :func:`provision_request`, ``make``, :func:`build_tools.rocm.sdk.describe_sdk` and
+        :func:`build_tools.rocm.sdk.describe_folder`.
     """
+    rocm = locked.rocm if project.sdk == "rocm" else None
+    if rocm is not None and rocm.folder is not None and read_folder_sdk(Path(rocm.folder)).digest != rocm.state:
+        message = f"the ROCm in {rocm.folder} says something else of itself than when it was locked as {rocm.version}"
+        raise HipwrightError("output-changed", message, hint="say --relock to lock what is there now")
     environment = make(provision_request(project, locked, tree=tree, interpreter=interpreter, pins=pins))
+    if rocm is not None and rocm.folder is not None:
+        return describe_folder(environment, folder=Path(rocm.folder), platform=platform)
     requirement = project.rocm.requirement if project.sdk == "rocm" else None
-    return describe_sdk(environment, requirement=requirement, runner=runner, platform=platform)
+    return describe_sdk(
+        environment, requirement=requirement, runner=runner, platform=platform, warn=warn, targets=targets, family=family
+    )

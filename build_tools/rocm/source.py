@@ -9,14 +9,16 @@ import msgspec
 from build_tools.config.channels import ChannelTable, load_channels
 from build_tools.environments.listing import PackageSource, parse_source
 from build_tools.errors import HipwrightError
-from build_tools.rocm.embedded import pack_embedded
+from build_tools.rocm.embedded import pack_embedded, require_same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from build_tools.config.project import Project
+    from build_tools.process import Runner
     from build_tools.receipts.lock import LockedFile
+    from build_tools.types import Platform
 
 __all__ = ["OPTION_PREFIX", "at_hand", "rocm_source"]
 
@@ -32,6 +34,8 @@ def rocm_source(
     index_url: str | None = None,
     release_type: str | None = None,
     cache: Path,
+    runner: Runner,
+    platform: Platform,
     channels: ChannelTable | None = None,
     say: Callable[[str], None] = lambda _line: None,
 ) -> PackageSource:
@@ -49,6 +53,8 @@ def rocm_source(
         Decides the index when nothing else is named; a desk's own when None.
     cache
         hipwright's cache folder.
+    runner, platform
+        Start the compiler that the project's own packages are made with, and say whose layout they have.
     channels
         The channel table; the bundled one when None.
     say
@@ -64,7 +70,7 @@ def rocm_source(
         return parse_source(find_links=find_links, index_url=index_url, folder=project_folder, option_prefix=OPTION_PREFIX)
     if project.rocm.embedded is not None:
         address = _address_of(project.name, project.rocm.embedded)
-        packed = pack_embedded(project_folder / project.rocm.embedded, cache=cache, say=say)
+        packed = pack_embedded(project_folder / project.rocm.embedded, cache=cache, runner=runner, platform=platform, say=say)
         return PackageSource(find_links=(str(packed),), option_prefix=OPTION_PREFIX, known_as=address)
     table = channels if channels is not None else load_channels()
     kind = table.find_release_type(release_type or table.desk_release_type)
@@ -80,6 +86,8 @@ def at_hand(
     project_folder: Path,
     *,
     cache: Path,
+    runner: Runner,
+    platform: Platform,
     say: Callable[[str], None] = lambda _line: None,
 ) -> tuple[LockedFile, ...]:
     """Return locked files with those that the project itself brings named by where they lie on this machine; the others as they are.
@@ -88,20 +96,21 @@ def at_hand(
     ----------
     files
         What is locked: of the project's own packages, addresses that are the same on every machine.
-    project, project_folder, cache, say
+    project, project_folder, cache, runner, platform, say
         As for :func:`rocm_source`.
 
     Raises
     ------
     HipwrightError
-        What packing the project's own packages raises.
+        ``lock-conflict`` when this machine's compiler makes other ones of the project's own packages than are locked; what making them raises.
     """
     if project.rocm.embedded is None:
         return tuple(files)
     address = _address_of(project.name, project.rocm.embedded)
     if not any(file.url.startswith(address) for file in files):
         return tuple(files)
-    packed = pack_embedded(project_folder / project.rocm.embedded, cache=cache, say=say)
+    packed = pack_embedded(project_folder / project.rocm.embedded, cache=cache, runner=runner, platform=platform, say=say)
+    require_same(packed, [file for file in files if file.url.startswith(address)], project=project.name)
     return tuple(
         msgspec.structs.replace(file, url=(packed / file.filename).as_uri()) if file.url.startswith(address) else file
         for file in files

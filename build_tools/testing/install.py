@@ -11,6 +11,7 @@ from build_tools.environments.listing import Listing, PackageSource
 from build_tools.environments.make import EnvironmentRequest
 from build_tools.errors import HipwrightError
 from build_tools.receipts.lock import LockedFile
+from build_tools.rocm.devices import is_devel
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["environment_under_test", "published_files", "runtime_files"]
 
-_BUILD_ONLY: Final = {"rocm-sdk-devel": "devel"}
-"""ROCm packages that only builds need, with the extra of ``rocm`` that asks for them."""
+_DEVEL: Final = "devel"
+"""The extra of ``rocm`` that asks for what only builds need."""
 
 
 def environment_under_test(
@@ -94,7 +95,10 @@ def published_files(published: PublishedIndex, wheels: Sequence[JudgedWheel], *,
     """
     if not wheels:
         raise HipwrightError("no-wheel", "there is no wheel to test")
-    listing = Listing(source=PackageSource(index_url=published.index_url), network=network)
+    # A bucket serves no folders, so that the pages of its index need a server before it; its flat page needs none.
+    flat = published.store.startswith("s3://")
+    source = PackageSource(find_links=(published.find_links_url,)) if flat else PackageSource(index_url=published.index_url)
+    listing = Listing(source=source, network=network)
     return tuple(_published_file(wheel, published, listing) for wheel in wheels)
 
 
@@ -110,7 +114,7 @@ def runtime_files(locked: LockedProject, pins: Iterable[str]) -> tuple[LockedFil
     """
     wanted = {canonicalize_name(extra) for pin in pins for extra in Requirement(pin).extras}
     rocm = locked.rocm.files if locked.rocm is not None else ()
-    kept = [file for file in rocm if _BUILD_ONLY.get(canonicalize_name(file.distribution), None) in {None, *wanted}]
+    kept = [file for file in rocm if _DEVEL in wanted or not is_devel(canonicalize_name(file.distribution))]
     return (*kept, *locked.owned)
 
 

@@ -64,6 +64,18 @@ def test_where_build_tools_is_found_without_what_it_needs(clone: Path) -> None:
     assert handed_over(clone, "-l", PYTHONPATH=str(clone))["cwd"] == str(clone)
 
 
+@pytest.mark.parametrize("named", [None, "/nowhere/uv"])
+def test_a_uv_that_is_not_there_is_not_asked_for(tmp_path: Path, named: str | None) -> None:
+    # Where this nox lies, uv may lie as well.
+    without = {name: value for name, value in os.environ.items() if name != "UV"} | {"PATH": str(tmp_path)}
+    without |= {"PYTHONPATH": str(CLONE)} | ({} if named is None else {"UV": named})
+    script = "import sys; sys.modules['uv'] = None; sys.argv[0] = 'nox'; from nox.__main__ import main; main()"
+    words = ["-f", str(CLONE / "noxfile.py"), "-s", "bench", "--", "--help"]
+    done = subprocess.run([sys.executable, "-c", script, *words], env=without, capture_output=True, text=True, check=False)
+    assert "Running session bench" in done.stderr
+    assert "nox > uv" not in done.stderr
+
+
 def test_at_home_nothing_is_handed_over() -> None:
     command = [str(NOX), "-f", str(CLONE / "noxfile.py"), "-l", "--json"]
     environment = os.environ | {"PYTHONPATH": str(CLONE)}

@@ -5,13 +5,17 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from build_tools import digest
 from build_tools.environments.interpreter import Interpreter, probe
+from build_tools.environments.listing import PackageSource
 from build_tools.environments.make import EnvironmentRequest, make_environment
+from build_tools.environments.resolve import lock_owned
 from build_tools.environments.settings import BaseIndex
 from build_tools.process import Runner, base_environment
 from build_tools.types import Platform
@@ -19,6 +23,7 @@ from build_tools.types import Platform
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from build_tools.receipts.lock import LockedFile
     from build_tools.receipts.values import EnvironmentRecord
 
 PLATFORM = Platform.WINDOWS if sys.platform == "win32" else Platform.LINUX
@@ -97,3 +102,29 @@ def base_of(*folders: Path, index: Path | str | None = None, extra: Sequence[Pat
 def names_in(record: EnvironmentRecord) -> dict[str, str]:
     """Return name and version of everything in an environment."""
     return {package.name: package.version for package in record.packages}
+
+
+def lock_from(place: Place, source: Path | str, *requirements: str) -> tuple[LockedFile, ...]:
+    return lock_owned(
+        requirements,
+        source=PackageSource(find_links=(str(source),)),
+        interpreter=this_interpreter(),
+        network=BaseIndex().network(),
+        cache=place.folder / "cache",
+    )
+
+
+def marks_in(folder: str, *modules: str) -> list[str]:
+    """Import modules in an environment and return their marks."""
+    lines = [f"import {module}; print({module}.MARK)" for module in modules]
+    python = Path(folder, "bin", "python")
+    return subprocess.run([python, "-I", "-c", "\n".join(lines)], check=True, capture_output=True, text=True).stdout.split()
+
+
+def pin_file(path: Path, wheels: Sequence[Path]) -> Path:
+    rows = []
+    for wheel in wheels:
+        name, version = wheel.name.split("-")[:2]
+        rows.append(f"{name.replace('_', '-')}=={version} \\\n    --hash=sha256:{digest.of_file(wheel)}")
+    path.write_text("\n".join(rows) + "\n")
+    return path

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,13 +18,18 @@ from build_tools.environments.resolve import lock_owned
 from build_tools.environments.settings import BaseIndex, read_base_index
 from build_tools.errors import HipwrightError
 from build_tools.files import remove_tree
-from tests.support.environments import PLATFORM, Place, base_of, names_in, place_with, this_interpreter
-from tests.support.packages import make_index, make_sdist, make_wheel, serve
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from build_tools.receipts.lock import LockedFile
+from tests.support.environments import (
+    PLATFORM,
+    Place,
+    base_of,
+    lock_from,
+    marks_in,
+    names_in,
+    pin_file,
+    place_with,
+    this_interpreter,
+)
+from tests.support.packages import make_index, make_wheel, serve
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -62,32 +65,6 @@ def hostile(tmp_path: Path) -> Path:
     return folder
 
 
-def lock(place: Place, source: Path | str, *requirements: str) -> tuple[LockedFile, ...]:
-    return lock_owned(
-        requirements,
-        source=PackageSource(find_links=(str(source),)),
-        interpreter=this_interpreter(),
-        network=BaseIndex().network(),
-        cache=place.folder / "cache",
-    )
-
-
-def marks(folder: str, *modules: str) -> list[str]:
-    """Import modules in an environment and return their marks."""
-    lines = [f"import {module}; print({module}.MARK)" for module in modules]
-    python = Path(folder, "bin", "python")
-    return subprocess.run([python, "-I", "-c", "\n".join(lines)], check=True, capture_output=True, text=True).stdout.split()
-
-
-def pin_file(path: Path, wheels: Sequence[Path]) -> Path:
-    rows = []
-    for wheel in wheels:
-        name, version = wheel.name.split("-")[:2]
-        rows.append(f"{name.replace('_', '-')}=={version} \\\n    --hash=sha256:{digest.of_file(wheel)}")
-    path.write_text("\n".join(rows) + "\n")
-    return path
-
-
 WHERE = ["links-variable", "extra-variable", "configuration", "index"]
 
 
@@ -109,7 +86,7 @@ def test_a_hostile_base_index_never_wins(place: Place, own: Path, hostile: Path,
         (tmp_path / "constraints.txt").write_text("torch>=99\nplain-dep==1.5\nrocm-sdk-core==99.0\n")
     (tmp_path / "nothing").mkdir()
     base = read_base_index(machine, place.runner)
-    files = lock(place, own, "rocm[libraries,devel]==7.10.0", "torch")
+    files = lock_from(place, own, "rocm[libraries,devel]==7.10.0", "torch")
     record = place.make(EnvironmentRequest(interpreter=this_interpreter(), owned=files, requires=("rocm[devel]", "torch")), base)
     assert names_in(record) == {
         "plain-dep": "1.5",
@@ -119,7 +96,7 @@ def test_a_hostile_base_index_never_wins(place: Place, own: Path, hostile: Path,
         "rocm-sdk-libraries": "7.10.0",
         "torch": "2.9.0+rocm7.10.0",
     }
-    assert marks(record.folder, "torch", "rocm", "rocm_sdk_core", "rocm_sdk_devel", "plain_dep") == ["own"] * 4 + ["plain"]
+    assert marks_in(record.folder, "torch", "rocm", "rocm_sdk_core", "rocm_sdk_devel", "plain_dep") == ["own"] * 4 + ["plain"]
     by_name = {package.name: package for package in record.packages}
     assert by_name["torch"].source == next(file.url for file in files if file.distribution == "torch")
     assert by_name["plain-dep"].source == "base index"
@@ -139,14 +116,14 @@ def test_configuration_files_and_variables_do_not_leak_in(place: Place, own: Pat
     leaky = {"PIP_FIND_LINKS": f"{more} {hostile}", "PIP_UPGRADE": "1"}
     runner = replace(place.runner, environment={**place.runner.environment, **leaky})
     make_wheel(tmp_path / "base", "tool", "1.0", mark="base")
-    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "rocm==7.10.0"), requires=("tool",))
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm==7.10.0"), requires=("tool",))
     record = place.make(request, base_of(tmp_path / "base"), runner=runner)
     assert names_in(record) == {"rocm": "7.10.0", "rocm-sdk-core": "7.10.0", "tool": "1.0"}
-    assert marks(record.folder, "rocm", "rocm_sdk_core", "tool") == ["own", "own", "base"]
+    assert marks_in(record.folder, "rocm", "rocm_sdk_core", "tool") == ["own", "own", "base"]
 
 
 def test_an_owned_name_that_the_base_index_brings_in_is_refused(place: Place, own: Path, hostile: Path) -> None:
-    files = lock(place, own, "rocm==7.10.0")
+    files = lock_from(place, own, "rocm==7.10.0")
     request = EnvironmentRequest(interpreter=this_interpreter(), owned=files, requires=("sly",))
     with pytest.raises(HipwrightError, match=r"triton.*sly") as caught:
         place.make(request, base_of(hostile))
@@ -163,14 +140,14 @@ def test_an_owned_requirement_without_a_file_is_named_before_anything_is_made(pl
 
 
 def test_an_owned_file_of_the_wrong_version_is_named(place: Place, own: Path) -> None:
-    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "rocm"), requires=("rocm==7.11.0",))
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"), requires=("rocm==7.11.0",))
     with pytest.raises(HipwrightError, match=r"requires rocm==7\.11\.0, and rocm-7\.10\.0") as caught:
         place.make(request, base_of())
     assert caught.value.code.name == "requirement-missing"
 
 
 def test_an_owned_package_whose_owned_requirement_is_not_locked_is_named(place: Place, own: Path, hostile: Path) -> None:
-    files = tuple(file for file in lock(place, own, "rocm") if file.distribution == "rocm")
+    files = tuple(file for file in lock_from(place, own, "rocm") if file.distribution == "rocm")
     with pytest.raises(HipwrightError, match=r"rocm requires rocm-sdk-core==7\.10\.0") as caught:
         place.make(EnvironmentRequest(interpreter=this_interpreter(), owned=files), base_of(hostile))
     assert caught.value.code.name == "requirement-missing"
@@ -216,7 +193,7 @@ def test_a_pin_with_other_bytes_is_refused(place: Place, tmp_path: Path) -> None
 
 
 def test_an_owned_file_with_other_bytes_is_refused(place: Place, own: Path) -> None:
-    files = lock(place, own, "rocm-sdk-core")
+    files = lock_from(place, own, "rocm-sdk-core")
     make_wheel(own, "rocm-sdk-core", "7.10.0", mark="changed")
     with pytest.raises(HipwrightError, match="should have the sha256") as caught:
         place.make(EnvironmentRequest(interpreter=this_interpreter(), owned=files), base_of())
@@ -238,7 +215,7 @@ def test_owned_files_come_over_http_once_and_by_hash(place: Place, own: Path, tm
         make_wheel(dep, "plain-dep", "1.0")
         record = place.make(EnvironmentRequest(interpreter=this_interpreter(), owned=files), base_of(dep))
         assert server.seen.count("/torch/torch-2.9.0%2Brocm7.10.0-py3-none-any.whl") == 1
-    assert marks(record.folder, "torch") == ["own"]
+    assert marks_in(record.folder, "torch") == ["own"]
     assert next(package.source for package in record.packages if package.name == "torch").startswith("http://127.0.0.1")
 
 
@@ -268,11 +245,11 @@ def test_files_of_an_index_with_a_password_are_read_with_it_and_recorded_without
         record = place.make(request, base_of().knowing((place_of_owned,)))
         assert set(other.told) == {None}
     assert "secret" not in repr(record)
-    assert marks(record.folder, "rocm", "rocm_sdk_core") == ["own", "own"]
+    assert marks_in(record.folder, "rocm", "rocm_sdk_core") == ["own", "own"]
 
 
 def test_the_second_time_nothing_is_run(place: Place, own: Path) -> None:
-    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "rocm"))
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"))
     first = place.make(request, base_of())
     place.runner.record.clear()
     assert place.make(request, base_of()) == first
@@ -281,17 +258,17 @@ def test_the_second_time_nothing_is_run(place: Place, own: Path) -> None:
 
 
 def test_one_that_is_there_is_made_again_when_that_is_asked_for(place: Place, own: Path) -> None:
-    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "rocm"))
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"))
     first = place.make(request, base_of())
     stray = Path(first.folder, "bin", "stray")
     stray.touch()
     assert place.make(request, base_of(), renew=True) == first
     assert not stray.exists()
-    assert marks(first.folder, "rocm") == ["own"]
+    assert marks_in(first.folder, "rocm") == ["own"]
 
 
 def test_a_half_made_environment_is_made_again(place: Place, own: Path) -> None:
-    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "rocm"))
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"))
     first = place.make(request, base_of())
     Path(first.folder, "environment.json").unlink()
     stray = Path(first.folder, "bin", "stray")
@@ -301,11 +278,11 @@ def test_a_half_made_environment_is_made_again(place: Place, own: Path) -> None:
     assert any("half-made" in line for line in place.said)
     Path(first.folder, "bin", "python").unlink()
     assert place.make(request, base_of()) == first
-    assert marks(first.folder, "rocm") == ["own"]
+    assert marks_in(first.folder, "rocm") == ["own"]
 
 
 def test_an_environment_that_was_moved_is_made_again(place: Place, own: Path) -> None:
-    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "rocm"))
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"))
     first = place.make(request, base_of())
     shutil.copytree(place.folder / "envs", place.folder / "copied", symlinks=True)
     second = place.make(request, base_of(), envs=place.folder / "copied")
@@ -314,7 +291,7 @@ def test_an_environment_that_was_moved_is_made_again(place: Place, own: Path) ->
 
 
 def test_a_failed_one_leaves_no_folder(place: Place, own: Path, tmp_path: Path) -> None:
-    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "rocm"), requires=("not-anywhere",))
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"), requires=("not-anywhere",))
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(HipwrightError) as caught:
@@ -325,7 +302,7 @@ def test_a_failed_one_leaves_no_folder(place: Place, own: Path, tmp_path: Path) 
 
 
 def test_two_at_once_make_one(place: Place, own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "rocm"))
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"))
     started = threading.Event()
     proceed = threading.Event()
     real = install.choose_installer
@@ -335,7 +312,7 @@ def test_two_at_once_make_one(place: Place, own: Path, monkeypatch: pytest.Monke
         assert proceed.wait(30)
         return real(**arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("build_tools.environments.make.choose_installer", slow)
+    monkeypatch.setattr("build_tools.environments.maker.choose_installer", slow)
     records = []
     threads = [threading.Thread(target=lambda: records.append(place.make(request, base_of()))) for _ in range(2)]
     threads[0].start()
@@ -353,31 +330,8 @@ def test_two_at_once_make_one(place: Place, own: Path, monkeypatch: pytest.Monke
     assert len(made) == 1
 
 
-def test_a_source_distribution_is_built_with_what_is_there_and_never_taken_from_a_cache(place: Place, tmp_path: Path) -> None:
-    own = tmp_path / "own"
-    backend = (
-        "import os, sys, zipfile\n"
-        "def build_wheel(folder, config_settings=None, metadata_directory=None):\n"
-        "    name = 'rocm-7.10.0-py3-none-any.whl'\n"
-        "    with zipfile.ZipFile(os.path.join(folder, name), 'w') as z:\n"
-        "        z.writestr('rocm.py', 'MARK = %r' % MARK)\n"
-        "        z.writestr('rocm-7.10.0.dist-info/METADATA', 'Metadata-Version: 2.1\\nName: rocm\\nVersion: 7.10.0\\n')\n"
-        "        z.writestr('rocm-7.10.0.dist-info/WHEEL', 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n"
-        "        z.writestr('rocm-7.10.0.dist-info/RECORD', '')\n"
-        "    return name\n"
-    )
-    project = '[build-system]\nrequires = ["some-backend-that-is-nowhere"]\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-    for number, mark in enumerate(("first", "second")):
-        make_sdist(own, "rocm", "7.10.0", files={"pyproject.toml": project, "backend.py": f"MARK = {mark!r}\n{backend}"})
-        files = lock(place, own, "rocm")
-        assert files[0].filename == "rocm-7.10.0.tar.gz"
-        record = place.make(EnvironmentRequest(interpreter=this_interpreter(), owned=files), base_of())
-        assert marks(record.folder, "rocm") == [mark], number
-        assert record.packages[0].sha256 == files[0].sha256
-
-
 def test_requirements_with_markers_and_extras(place: Place, own: Path, hostile: Path) -> None:
-    files = lock(place, own, "rocm")
+    files = lock_from(place, own, "rocm")
     request = EnvironmentRequest(
         interpreter=this_interpreter(),
         owned=files,
@@ -391,13 +345,13 @@ def test_a_conflict_that_the_installer_lets_pass_is_found(place: Place, tmp_path
     make_wheel(own, "torch", "2.9.0", requires=["numpy-like<2"])
     make_wheel(base, "numpy-like", "2.0")
     with pytest.raises(HipwrightError) as caught:
-        place.make(EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "torch")), base_of(base))
+        place.make(EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "torch")), base_of(base))
     assert caught.value.code.name == "install-failed"
 
 
 def test_the_name_of_an_environment_says_what_goes_in(own: Path, tmp_path: Path) -> None:
     place = place_with("pip", tmp_path)
-    files = lock(place, own, "rocm")
+    files = lock_from(place, own, "rocm")
     request = EnvironmentRequest(interpreter=this_interpreter(), owned=files, requires=("a", "b"))
     pins = tmp_path / "pins.txt"
     pins.write_text("")
@@ -416,7 +370,9 @@ def test_the_name_of_an_environment_says_what_goes_in(own: Path, tmp_path: Path)
 
 
 def test_the_record_is_what_is_in_the_folder(place: Place, own: Path) -> None:
-    record = place.make(EnvironmentRequest(interpreter=this_interpreter(), owned=lock(place, own, "rocm[libraries]")), base_of())
+    record = place.make(
+        EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm[libraries]")), base_of()
+    )
     data = json.loads(Path(record.folder, "environment.json").read_text())
     assert data["python"] == str(Path(record.folder, "bin", "python"))
     assert data["python_tag"] == this_interpreter().python_tag

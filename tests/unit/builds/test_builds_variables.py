@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +41,11 @@ def test_rocm_is_where_the_sdk_says() -> None:
     assert values["ROCM_HOME"] == values["ROCM_PATH"] == "/envs/e/rocm"
     assert values["CMAKE_PREFIX_PATH"] == "/envs/e/rocm/lib/cmake"
     assert values["HIP_DEVICE_LIB_PATH"] == "/envs/e/rocm/lib/llvm/amdgcn/bitcode"
+
+
+def test_the_family_that_is_meant_is_told() -> None:
+    assert "ROCM_SDK_TARGET_FAMILY" not in common(sdk())
+    assert common(msgspec.structs.replace(sdk(), family="gfx94x-dcgpu"))["ROCM_SDK_TARGET_FAMILY"] == "gfx94x-dcgpu"
 
 
 def test_a_build_without_rocm_knows_none() -> None:

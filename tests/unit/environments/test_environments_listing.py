@@ -81,7 +81,9 @@ def test_a_json_index_is_read(wheels: list[Path], tmp_path: Path) -> None:
 
 
 def test_a_flat_page_given_as_an_index_is_explained(wheels: list[Path], tmp_path: Path) -> None:
-    page = flat_page(tmp_path / "flat", wheels)
+    flat = tmp_path / "flat"
+    flat.mkdir()
+    page = flat_page(flat, [wheel.rename(flat / wheel.name) for wheel in wheels[:2]])
     with serve(page.parent) as server:
         error = wrong_kind(PackageSource(index_url=f"{server.url}/", option_prefix="--rocm-"))
         assert "flat page" in error.message
@@ -89,8 +91,8 @@ def test_a_flat_page_given_as_an_index_is_explained(wheels: list[Path], tmp_path
         assert error.hint == f"say --rocm-find-links {server.url}/"
         wrong_kind(PackageSource(index_url=f"{server.url}/index.html"))
     wrong_kind(PackageSource(index_url=str(page.parent)))
-    error = wrong_kind(PackageSource(index_url=str(wheels[0].parent)))
-    assert error.hint == f"say --find-links {wheels[0].parent}"
+    error = wrong_kind(PackageSource(index_url=str(wheels[2].parent)))
+    assert error.hint == f"say --find-links {wheels[2].parent}"
 
 
 def test_an_index_given_as_a_flat_page_is_explained(wheels: list[Path], tmp_path: Path) -> None:

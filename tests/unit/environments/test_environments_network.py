@@ -63,3 +63,41 @@ def test_a_limit_changes_nothing_for_those_who_keep_it(tmp_path: Path) -> None:
         assert Network().read(f"{url}none.json", within=60) is None
     with pytest.raises(HipwrightError, match="Connection refused"):
         Network(retries=0).read(f"{url}m.json", within=60)
+
+
+@contextmanager
+def showing(shown: list[str | None], *, leads_to: str | None = None) -> Iterator[str]:
+    """Serve pages that keep what they are shown; with ``leads_to`` they lead to another server."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_arguments: object) -> None:
+            """Keep quiet."""
+
+        def do_GET(self) -> None:
+            shown.append(self.headers.get("Authorization"))
+            self.send_response(200 if leads_to is None else 302)
+            if leads_to is not None:
+                self.send_header("Location", leads_to)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_token_goes_to_its_own_server_only() -> None:
+    first: list[str | None] = []
+    second: list[str | None] = []
+    with showing(second) as other, showing(first, leads_to=other) as url:
+        network = Network().bearing(f"{url}api", "a-token")
+        assert "a-token" not in repr(network)
+        network.read(f"{url}repos")
+        network.read(other)
+    assert first == ["Bearer a-token"]
+    assert second == [None, None]

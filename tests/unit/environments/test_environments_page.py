@@ -82,6 +82,18 @@ def test_what_is_no_json_is_an_error() -> None:
     assert caught.value.code.name == "source-unreachable"
 
 
+@pytest.mark.parametrize("kind", ["text/html", "application/vnd.pypi.simple.v1+json"])
+def test_links_that_are_no_address_or_lead_into_this_machine_are_left_out(kind: str) -> None:
+    hrefs = ["http://[bad/a-1-py3-none-any.whl", "file:///etc/a-1-py3-none-any.whl", "ok-1-py3-none-any.whl", "ftp://x/a-1.zip"]
+    if kind == "text/html":
+        body = '<base href="http://[bad/">' + "".join(f'<a href="{href}">x</a>' for href in hrefs)
+    else:
+        body = json.dumps({"files": [{"filename": "a-1-py3-none-any.whl", "url": href, "hashes": {}} for href in hrefs]})
+    assert [link.url for link in read_page(page(body, kind=kind)).files] == [URL.rpartition("/")[0] + "/ok-1-py3-none-any.whl"]
+    # What lies on this machine may lead there.
+    assert len(read_page(page(body, url="file:///x/index.html", kind=kind)).files) == 3
+
+
 def test_a_root_lists_projects_and_no_files() -> None:
     root = read_page(
         page('<a href="torch/">torch</a><a href="/simple/rocm/">rocm</a><a href="../">up</a>', url="https://e/simple/")

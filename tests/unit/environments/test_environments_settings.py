@@ -116,7 +116,8 @@ def test_constraints_on_owned_names_do_not_apply(tmp_path: Path) -> None:
     outer = tmp_path / "outer.txt"
     outer.write_text(
         "# these lie on the disk\ntorch<=2.14.1\ntorchmetrics==1.0\n\ntorch @ file:///x.whl\n-c inner.txt\n--no-binary x\n"
-        "pip==26 ; python_version > '3'\n"
+        "pip==26 ; python_version > '3'\nfile:///x/rocm_sdk_libraries-99.0-py3-none-any.whl#sha256=00\n"
+        "https://e.example/a%20b/torch-99.0.tar.gz --hash=sha256:00\nfile:///x/plain_tool-1.0-py3-none-any.whl\n"
     )
     places = (str(outer), "https://e.example/c.txt")
     file, address = without_owned(places, owns=is_owned, folder=tmp_path)
@@ -126,6 +127,7 @@ def test_constraints_on_owned_names_do_not_apply(tmp_path: Path) -> None:
         "numpy<3",
         "--no-binary x",
         "pip==26 ; python_version > '3'",
+        "file:///x/plain_tool-1.0-py3-none-any.whl",
     ]
 
 

@@ -1,0 +1,143 @@
+"""``doctor``: judge an environment, and tell which ROCm this machine has by itself."""
+
+from __future__ import annotations
+
+import itertools
+import os.path
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from build_tools.environments.installed import installed_distributions, python_in, site_packages
+from build_tools.environments.interpreter import probe
+from build_tools.environments.make import MARK
+from build_tools.errors import HipwrightError, Where
+from build_tools.locking.places import folder_asked_for
+from build_tools.process import printable
+from build_tools.rocm.folder import hip_version, read_folder_sdk
+from build_tools.rocm.health import examine, packages_to_ask_for
+from build_tools.rocm.sdk import header_doubts, missing_parts
+from build_tools.rocm.stray import find_strays
+from build_tools.testing.gpu import visible_targets
+
+if TYPE_CHECKING:
+    from build_tools.rocm.health import Health
+    from build_tools.rocm.stray import StrayRocm
+    from build_tools.workplace import Workplace
+
+__all__ = ["doctor"]
+
+_PACKAGES: Final = ("package", "version", "ROCm", "said by")
+_FINDINGS: Final = ("severity", "code", "what")
+_STRAYS: Final = ("folder", "version", "found by")
+_WORST: Final = ("mixed-stack", "sdk-incomplete", "install-failed")
+"""The codes that a failure may have, the one that says most first."""
+
+
+def doctor(workplace: Workplace) -> dict[str, Any]:
+    """Examine the environment that is named, the ROCm folder that is named, and the machine; nothing is changed.
+
+    Returns
+    -------
+    dict
+        ``machine`` with its GPUs and its own ROCm, ``environment`` with the ROCm of each package, ``rocm_folder``, ``findings``.
+
+    Raises
+    ------
+    HipwrightError
+        The worst of what is found, with the document; ``bad-option-value`` for what is no environment.
+    """
+    settings, console = workplace.settings, workplace.console
+    if len(settings.paths) > 1:
+        raise HipwrightError("bad-option-value", f"doctor judges one environment, not {len(settings.paths)}")
+    folder = Path(os.path.realpath(settings.paths[0])) if settings.paths else None
+    named = folder_asked_for(workplace)
+    strays = find_strays(workplace.machine, platform=workplace.platform, but=[each for each in (folder, named) if each])
+    gpus = visible_targets(workplace.platform)
+    _show_machine(strays, gpus, workplace)
+    findings: list[dict[str, str]] = []
+    document: dict[str, Any] = {
+        "machine": {"gpus": list(gpus), "rocm": [asdict(stray) for stray in strays]},
+        "findings": findings,
+    }
+    hint = None
+    if folder is None and named is None:
+        console.say(
+            "looked at this machine alone; nox -s doctor -- DIR examines an environment, --rocm-path DIR a ROCm in a folder"
+        )
+    if folder is not None:
+        health = _health(folder, workplace)
+        rows = [(one.name, one.version, one.rocm or "none", one.said_by) for one in health.packages]
+        console.table(f"ROCm in {folder}", _PACKAGES, rows, note="" if rows else "no package of a ROCm is installed")
+        document["environment"] = {"folder": str(folder), "packages": [asdict(one) for one in health.packages]}
+        findings += [asdict(one) for one in health.ailments]
+        hint = _way_out(folder, health) if health.packages else None
+    if named is not None:
+        document["rocm_folder"], found = _folder(named, workplace)
+        findings += found
+    if findings:
+        console.table("Findings", _FINDINGS, [(one["severity"], one["code"], one["message"]) for one in findings])
+    elif folder is not None or named is not None:
+        console.say("nothing is wrong")
+    _raise_for(findings, document, hint)
+    return document
+
+
+def _health(folder: Path, workplace: Workplace) -> Health:
+    python = python_in(folder, workplace.platform)
+    if not (folder / "pyvenv.cfg").is_file():
+        message = f"{folder} is no environment: it has no pyvenv.cfg"
+        raise HipwrightError(
+            "bad-option-value", message, where=Where(file=folder), hint="name the folder of a virtual environment"
+        )
+    packages = site_packages(folder, workplace.platform)
+    interpreter = probe(python, workplace.runner)
+    if interpreter is None:
+        message = f"the interpreter {python} does not start"
+        raise HipwrightError("install-failed", message, where=Where(file=python), hint="make the environment anew")
+    return examine(installed_distributions(packages), packages, markers=interpreter.markers, platform=workplace.platform)
+
+
+def _folder(named: Path, workplace: Workplace) -> tuple[dict[str, Any], list[dict[str, str]]]:
+    """Return what a named ROCm folder is, and what it lacks for a build."""
+    sdk = read_folder_sdk(named)
+    missing = [f"{named} lacks {part}" for part in missing_parts(named, workplace.platform)]
+    doubts = header_doubts(named, sdk.version)
+    found = [{"code": "sdk-incomplete", "severity": "error", "message": message} for message in missing]
+    found += [{"code": "sdk-incomplete", "severity": "warning", "message": message} for message in doubts]
+    told = {"folder": str(named), "version": sdk.version, "hip": hip_version(named), "targets": list(sdk.targets)}
+    workplace.console.say(f"{named} is ROCm {sdk.version}, HIP {told['hip'] or 'unknown'}")
+    return told, found
+
+
+def _show_machine(strays: tuple[StrayRocm, ...], gpus: tuple[str, ...], workplace: Workplace) -> None:
+    workplace.console.say(f"GPUs: {', '.join(gpus) or 'none'}")
+    if strays:
+        rows = [(stray.folder, stray.version or "unknown", stray.told_by) for stray in strays]
+        note = "hipwright uses none of them unless --rocm-path names it"
+        workplace.console.table("The machine's own ROCm", _STRAYS, rows, note=note)
+
+
+def _raise_for(findings: list[dict[str, str]], document: dict[str, Any], hint: str | None) -> None:
+    errors = [one for one in findings if one["severity"] == "error"]
+    for code in _WORST:
+        messages = [one["message"] for one in errors if one["code"] == code]
+        if messages:
+            more = len(errors) - 1
+            message = messages[0] + (f"; and {more} more finding{'' if more == 1 else 's'}" if more else "")
+            raise HipwrightError(code, message, hint=hint, document=document)
+
+
+def _way_out(folder: Path, health: Health) -> str:
+    """Return the command that makes a sound environment with the same packages: in its place where hipwright made it, else beside it."""
+    own = (folder / MARK).is_file()
+    words = ["nox", "-s", "setup_venv", "--", str(folder if own else _beside(folder)), *(("--clean",) if own else ())]
+    words += ["--packages", " ".join(packages_to_ask_for(health.packages))]
+    where = "make it anew" if own else "make a sound one beside it"
+    return f"{where}, from where these packages are offered (--find-links, --index-url): {printable(words)}"
+
+
+def _beside(folder: Path) -> Path:
+    """Return a folder that is not there yet."""
+    tries = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(path for path in tries if not path.exists())

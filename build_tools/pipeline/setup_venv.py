@@ -1,0 +1,297 @@
+"""``setup_venv``: an environment of chosen packages from chosen sources, in a folder of the person's choice."""
+
+from __future__ import annotations
+
+import json
+import os.path
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
+
+from packaging.requirements import Requirement
+
+from build_tools import digest
+from build_tools.config.owned import is_rocm
+from build_tools.config.targets import family_name
+from build_tools.environments.installed import installed_distributions, site_packages
+from build_tools.environments.listing import Listing
+from build_tools.environments.make import EnvironmentRequest, added_by_hand, make_environment_in, python_in, scripts_in
+from build_tools.errors import HipwrightError, Where
+from build_tools.files import remove_tree, write_text
+from build_tools.locking.places import named_places, wanted_targets
+from build_tools.locking.wanted import Wish, choose
+from build_tools.pipeline.activate import job_files
+from build_tools.process import printable
+from build_tools.receipts.record import plain
+from build_tools.rocm.devices import FAMILY_VARIABLE, installed_families, installed_family, is_devel
+from build_tools.rocm.health import examine
+from build_tools.rocm.pairs import fitting_versions
+from build_tools.rocm.sdk import describe_folder, describe_sdk
+from build_tools.rocm.stray import find_strays
+from build_tools.types import Platform
+from build_tools.urls import redact
+
+if TYPE_CHECKING:
+    from build_tools.environments.interpreter import Interpreter
+    from build_tools.locking.places import Places
+    from build_tools.locking.wanted import Chosen
+    from build_tools.receipts.values import EnvironmentRecord, Sdk
+    from build_tools.workplace import Workplace
+
+__all__ = ["setup_venv", "show_packages", "tell_chosen", "tell_strays", "the_interpreter", "wish_of"]
+
+_PROOF: Final = ".hipwright/sdk.json"
+"""The SDK of an environment as it was described once it was proved to be whole."""
+
+_COLUMNS: Final = ("package", "version", "from")
+
+
+def setup_venv(workplace: Workplace) -> dict[str, Any]:
+    """Make the environment, or keep the one that is there.
+
+    Returns
+    -------
+    dict
+        Under ``environment``: its record, whether it was made, the sources, and the SDK in it where it has the development files.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` without one folder and something to install; ``foreign-folder``; ``requirement-missing`` naming all that
+        is missing; ``sdk-incomplete``; what reading sources and installing raise.
+    """
+    settings, console = workplace.settings, workplace.console
+    folder = _folder(workplace)
+    job = job_files(workplace.machine) if settings.activate_in_future_github_actions_steps else None
+    if not settings.packages:
+        hint = f'say what to install: nox -s setup_venv -- {printable([str(folder)])} --packages "rocm[libraries,devel]"'
+        raise HipwrightError("bad-option-value", "setup_venv is given no packages to install", hint=hint)
+    interpreter = the_interpreter(workplace)
+    wish = wish_of(workplace, settings.packages)
+    places: list[Places] = []
+
+    def sources() -> Places:
+        places.append(named_places(workplace))
+        return places[-1]
+
+    chosen = choose(
+        wish,
+        places=sources,
+        interpreter=interpreter,
+        network=workplace.base.network(),
+        cache=workplace.cache,
+        today=datetime.now(tz=UTC).date(),
+        within=settings.timeout,
+        say=console.say,
+    )
+    tell_chosen(chosen, places[-1], workplace)
+    log = workplace.work_dir / "logs" / "setup_venv" / f"{digest.of_value(str(folder))[:16]}.log"
+    remove_tree(log)
+    record, made = make_environment_in(
+        folder,
+        EnvironmentRequest(
+            interpreter=interpreter,
+            owned=chosen.files,
+            requires=chosen.requirements,
+            build_pins=workplace.requirements / "build-env.txt",
+            with_pip=True,
+            installer=cast("Literal['pip', 'uv'] | None", settings.installer),
+            purpose=f"the environment {folder}",
+        ),
+        guard=workplace.cache / "locks" / f"environment-{digest.of_value(str(folder))[:16]}.lock",
+        cache=workplace.cache,
+        base=workplace.base,
+        runner=workplace.runner,
+        platform=workplace.platform,
+        say=console.say,
+        wait=settings.wait,
+        log=log,
+        pip=workplace.python,
+        renew=settings.clean,
+    )
+    _refuse_mixed(record, chosen, places[-1], workplace)
+    folder_sdk = places[-1].folder
+    sdk = _sdk(record, wish, workplace) if folder_sdk is None else _folder_sdk(record, folder_sdk, workplace)
+    tell_strays(workplace, but=(folder, *([places[-1].folder] if places[-1].folder else [])))
+    show_packages(record, _title(record, made=made), _note(record, chosen, workplace), workplace)
+    if job is not None:
+        job.activate(folder, scripts_in(folder, workplace.platform))
+        console.say("the following steps of this job find its programs first")
+    return {
+        "environment": {
+            **plain(record),
+            "made": made,
+            "sources": places[-1].describe() if chosen.files else "the base index",
+            "rocm_folder": str(places[-1].folder) if places[-1].folder else None,
+            "added_by_hand": list(added_by_hand(record, workplace.platform)),
+            "sdk": sdk,
+        }
+    }
+
+
+def the_interpreter(workplace: Workplace) -> Interpreter:
+    """Return the one interpreter that an environment is made for.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` when several are named; what finding it raises.
+    """
+    if len(workplace.settings.python) > 1:
+        message = f"one environment is for one interpreter, and --python names {', '.join(workplace.settings.python)}"
+        raise HipwrightError("bad-option-value", message, hint="name one")
+    (interpreter,) = workplace.interpreters.values()
+    return interpreter
+
+
+def wish_of(workplace: Workplace, packages: tuple[str, ...]) -> Wish:
+    """Return what the options ask for beside the sources.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` for targets that are none.
+    """
+    settings = workplace.settings
+    return Wish(
+        requirements=tuple(map(Requirement, packages)),
+        rocm_version=settings.rocm_version,
+        targets=wanted_targets(workplace),
+        family=family_name(settings.gpu_family) if settings.gpu_family else None,
+        prereleases=settings.pre or None,
+    )
+
+
+def tell_chosen(chosen: Chosen, places: Places, workplace: Workplace) -> None:
+    """Say which torch and ROCm were chosen, how old they are, from where, and what is newer."""
+    if chosen.pair is None:
+        return
+    workplace.console.say(f"chosen: {chosen.pair}, from {places.describe()}")
+    if chosen.pair.newer is not None:
+        message = f"a newer ROCm is there for another torch: {chosen.pair.newer}"
+        workplace.console.warn(f"{message}; the newest torch was chosen, name torch=={chosen.pair.newer} for that one")
+
+
+def tell_strays(workplace: Workplace, *, but: tuple[Path, ...]) -> None:
+    """Say which ROCm of the machine's own is there and not used."""
+    for stray in find_strays(workplace.machine, platform=workplace.platform, but=but):
+        version = f" {stray.version}" if stray.version else ""
+        workplace.console.say(f"the machine has a ROCm{version} of its own in {stray.folder} ({stray.told_by}); it is not used")
+
+
+def show_packages(record: EnvironmentRecord, title: str, note: str, workplace: Workplace) -> None:
+    """Show what is installed, and from where."""
+    rows = [(package.name, package.version, redact(package.source)) for package in record.packages]
+    workplace.console.table(title, _COLUMNS, rows, note=note)
+
+
+def _folder(workplace: Workplace) -> Path:
+    paths = workplace.settings.paths
+    if len(paths) != 1:
+        message = f"setup_venv takes the folder of one environment, not {len(paths)}"
+        raise HipwrightError("bad-option-value", message, hint='nox -s setup_venv -- .venv --packages "rocm[libraries,devel]"')
+    folder = Path(os.path.realpath(paths[0]))
+    if not str(folder).isprintable():
+        message = f"{str(folder)!r} has a character that neither a program's first line nor a path list can hold"
+        raise HipwrightError("bad-option-value", message, hint="name another folder")
+    return folder
+
+
+def _sdk(record: EnvironmentRecord, wish: Wish, workplace: Workplace) -> dict[str, Any] | None:
+    """Prove once that a build finds what it needs, where the development files are installed, which are expanded for that."""
+    if not any(is_devel(package.name) for package in record.packages):
+        return None
+    proof = Path(record.folder) / _PROOF
+    if proof.is_file():
+        return cast("dict[str, Any]", json.loads(proof.read_bytes()))
+    console = workplace.console
+    console.say("expanding ROCm's development files, and looking whether all that a build needs is there")
+    names = [package.name for package in record.packages]
+    families = installed_families(names)
+    if chosen := installed_family(names, targets=wish.targets, family=wish.family):
+        families = (chosen,)
+    # Each family has a tree of its own.
+    found = [
+        describe_sdk(
+            record,
+            requirement="rocm",
+            runner=workplace.runner,
+            platform=workplace.platform,
+            warn=console.warn,
+            family=family,
+        )
+        for family in families or (None,)
+    ]
+    sdk = found[0]
+    if len(found) > 1:
+        console.say(f"packages of several GPU families are there: a build has to name one, as {FAMILY_VARIABLE}={sdk.family}")
+    console.say(f"ROCm {sdk.version} in {sdk.root}, for {', '.join(sdk.targets) or 'no GPU target'}")
+    told = _told(sdk)
+    write_text(proof, json.dumps(told, sort_keys=True) + "\n")
+    return told
+
+
+def _refuse_mixed(record: EnvironmentRecord, chosen: Chosen, places: Places, workplace: Workplace) -> None:
+    """Refuse packages of several ROCm versions, or of several builds of one: they are installed without a word and fail late.
+
+    Raises
+    ------
+    HipwrightError
+        ``mixed-stack``, with the versions to ask for where the source has such.
+    """
+    packages = site_packages(Path(record.folder), workplace.platform)
+    markers = the_interpreter(workplace).markers
+    health = examine(installed_distributions(packages), packages, markers=markers, platform=workplace.platform)
+    for ailment in health.ailments:
+        if ailment.code != "mixed-stack":
+            continue
+        if ailment.severity != "error":
+            workplace.console.warn(ailment.message)
+            continue
+        fitting = fitting_versions(
+            health.packages,
+            files=chosen.files,
+            offered=lambda name: Listing(
+                source=places.rocm if places.rocm is not None and is_rocm(name) else places.packages,
+                network=workplace.base.network(),
+            ).files(name),
+        )
+        pins = " ".join(f"{name}=={version}" for name, version in fitting.items())
+        hint = (
+            f'ask for versions of one ROCm, such as --packages "{pins}"'
+            if fitting
+            else "name a source whose packages are of one build"
+        )
+        raise HipwrightError("mixed-stack", ailment.message, where=Where(file=record.folder), hint=hint)
+
+
+def _folder_sdk(record: EnvironmentRecord, folder: Path, workplace: Workplace) -> dict[str, Any]:
+    """Prove that a build finds what it needs in the ROCm that was named, and say how a build is told of it."""
+    sdk = describe_folder(record, folder=folder, platform=workplace.platform)
+    workplace.console.say(
+        f"ROCm {sdk.version} in {sdk.root}: set ROCM_PATH={sdk.root} and CMAKE_PREFIX_PATH={sdk.cmake} for a build"
+    )
+    return _told(sdk)
+
+
+def _told(sdk: Sdk) -> dict[str, Any]:
+    return {"version": sdk.version, "root": sdk.root, "bin": sdk.bin, "cmake": sdk.cmake, "targets": list(sdk.targets)}
+
+
+def _title(record: EnvironmentRecord, *, made: bool) -> str:
+    return f"{record.folder}: Python {record.python_version}{'' if made else ', as it was'}"
+
+
+def _note(record: EnvironmentRecord, chosen: Chosen, workplace: Workplace) -> str:
+    folder = Path(record.folder)
+    windows = workplace.platform is Platform.WINDOWS
+    activate = str(scripts_in(folder, workplace.platform) / ("activate.bat" if windows else "activate"))
+    lines = [f"activate it: {activate if windows else printable(['.', activate])}"]
+    lines += [f"its Python: {python_in(folder, workplace.platform)}"]
+    added = added_by_hand(record, workplace.platform)
+    if added:
+        lines.append(f"put in by hand: {', '.join(added)}")
+    if any(file.distribution == "rocm" for file in chosen.files):
+        # `-I`: no module of the current folder is taken for one of ROCm's.
+        lines.append(f"test it: {printable([str(python_in(folder, workplace.platform)), '-I', '-m', 'rocm_sdk', 'test'])}")
+    return "\n".join(lines)

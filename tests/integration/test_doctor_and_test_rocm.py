@@ -1,0 +1,245 @@
+"""``doctor`` on sound and mixed environments, and ``test_rocm`` on packages that pass, fail, or test nothing."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from build_tools.console.events import Table
+from build_tools.errors import HipwrightError
+from build_tools.pipeline.doctor import doctor
+from build_tools.pipeline.setup_venv import setup_venv
+from build_tools.pipeline.test_rocm import test_rocm as run_test_rocm
+from build_tools.process import Runner, base_environment
+from build_tools.receipts.record import read_record
+from build_tools.receipts.rocm_test import RocmTestReceipt
+from tests.support.commands import tree_of
+from tests.support.environments import runner_with
+from tests.support.packages import make_wheel
+from tests.support.stub_sdk import StubSdk
+from tests.support.workplaces import memory_of, workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from build_tools.workplace import Workplace
+
+
+def desk(folder: Path, machine: Mapping[str, str] | None = None, **settings: Any) -> Workplace:  # noqa: ANN401 - as the options are
+    environment = runner_with("uv", folder).environment
+    known = {"HOME": environment["HOME"], "PATH": environment["PATH"], "PIP_NO_INDEX": "1", **(machine or {})}
+    return replace(workplace(folder, **settings), machine=known, runner=Runner(environment=base_environment(known)))
+
+
+def made(tmp_path: Path, stub: StubSdk) -> Path:
+    """Return the ``site-packages`` of an environment with a stub in it."""
+    links = (str(stub.write(tmp_path / "own")),)
+    setup_venv(desk(tmp_path, paths=(tmp_path / "env",), find_links=links, packages=("rocm[libraries,devel]",)))
+    return next((tmp_path / "env").glob("lib/python*/site-packages"))
+
+
+def put_in(packages: Path, name: str, version: str, *requires: str) -> None:
+    """Install a package by hand: its metadata alone."""
+    info = packages / f"{name}-{version}.dist-info"
+    info.mkdir()
+    lines = [f"Name: {name}", f"Version: {version}", *(f"Requires-Dist: {text}" for text in requires)]
+    (info / "METADATA").write_text("Metadata-Version: 2.1\n" + "\n".join(lines) + "\n")
+
+
+def judged(tmp_path: Path, **settings: Any) -> HipwrightError:  # noqa: ANN401 - as the options are
+    with pytest.raises(HipwrightError) as caught:
+        doctor(desk(tmp_path, **{"paths": (tmp_path / "env",), **settings}))
+    assert caught.value.document is not None
+    return caught.value
+
+
+def test_a_sound_environment_is_left_as_it_is(tmp_path: Path) -> None:
+    packages = made(tmp_path, StubSdk())
+    put_in(packages, "torch", "2.9.0+rocm7.10.0", "rocm[libraries]==7.10.0")
+    before = tree_of(tmp_path / "env")
+    place = desk(tmp_path, paths=(tmp_path / "env",))
+    document = doctor(place)
+    assert tree_of(tmp_path / "env") == before
+    assert document["findings"] == []
+    by_name = {package["name"]: package["rocm"] for package in document["environment"]["packages"]}
+    assert set(by_name) == {"rocm", "rocm-sdk-core", "rocm-sdk-devel", "rocm-sdk-libraries", "torch"}
+    assert set(by_name.values()) == {"7.10.0"}
+    assert "nothing is wrong" in memory_of(place).said
+
+
+def test_a_mixed_stack_is_told_with_every_package(tmp_path: Path) -> None:
+    packages = made(tmp_path, StubSdk())
+    put_in(packages, "torchaudio", "2.12.0+rocm7.15.0")
+    error = judged(tmp_path)
+    assert error.code.name == "mixed-stack"
+    assert "2 ROCm versions" in error.message
+    assert "ROCm 7.15.0: torchaudio 2.12.0+rocm7.15.0" in error.message
+    assert "rocm-sdk-core 7.10.0" in error.message
+
+
+@pytest.mark.parametrize(("version", "code"), [("2.9.0+cu128", "mixed-stack"), ("2.9.0", None)])
+def test_a_torch_for_something_else(tmp_path: Path, version: str, code: str | None) -> None:
+    put_in(made(tmp_path, StubSdk()), "torch", version)
+    if code is not None:
+        assert judged(tmp_path).code.name == code
+        return
+    (finding,) = doctor(desk(tmp_path, paths=(tmp_path / "env",)))["findings"]
+    assert finding["severity"] == "warning"
+    assert "torch 2.9.0 names no ROCm" in finding["message"]
+
+
+def test_packages_of_one_version_and_two_builds(tmp_path: Path) -> None:
+    packages = made(tmp_path, StubSdk())
+    for module, set_id in (("_rocm_sdk_core", "a" * 64), ("_rocm_sdk_libraries", "b" * 64)):
+        (packages / module).mkdir()
+        mark = {"schema": 1, "set_id": set_id, "version": "7.10.0", "distribution": module.strip("_").replace("_", "-")}
+        (packages / module / "_set.json").write_text(json.dumps(mark))
+    error = judged(tmp_path)
+    assert error.code.name == "mixed-stack"
+    assert "of 2 builds" in error.message
+    assert "rocm-sdk-libraries" in error.message
+
+
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    packages = made(tmp_path, StubSdk(hip=(7, 9)))
+    shutil.rmtree(next(packages.glob("rocm_sdk_core-*.dist-info")))
+    (packages / "_rocm_sdk_devel" / "bin" / "hipcc").unlink()
+    error = judged(tmp_path)
+    assert error.code.name == "sdk-incomplete"
+    assert "the compiler hipcc" in error.message
+    assert "2 more findings" in error.message
+    assert error.document is not None
+    findings: Any = error.document["findings"]
+    assert {(one["code"], one["severity"]) for one in findings} == {
+        ("sdk-incomplete", "error"),
+        ("install-failed", "error"),
+        ("sdk-incomplete", "warning"),
+    }
+    assert any("rocm requires rocm-sdk-core==7.10.0, and it is not installed" in one["message"] for one in findings)
+    assert any(
+        "files of rocm-sdk-devel are gone or of another size: _rocm_sdk_devel/bin/hipcc" in one["message"] for one in findings
+    )
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_way_out_is_a_command_that_works(tmp_path: Path, *, own: bool) -> None:
+    packages = made(tmp_path, StubSdk())
+    make_wheel(tmp_path / "own", "torchaudio", "2.9.0+rocm7.10.0")
+    put_in(packages, "torchaudio", "2.9.0+rocm7.15.0")
+    if not own:
+        shutil.rmtree(tmp_path / "env" / ".hipwright")
+    error = judged(tmp_path)
+    words = shlex.split((error.hint or "").partition(": ")[2])
+    assert words[:4] == ["nox", "-s", "setup_venv", "--"]
+    folder = Path(words[4])
+    assert ("--clean" in words) is own
+    assert (folder == tmp_path / "env") is own
+    asked = tuple(words[words.index("--packages") + 1].split())
+    assert asked == ("rocm[devel,libraries]==7.10.0", "torchaudio")
+    setup_venv(desk(tmp_path, paths=(folder,), find_links=(str(tmp_path / "own"),), packages=asked, clean=own))
+    assert doctor(desk(tmp_path, paths=(folder,)))["findings"] == []
+
+
+def test_a_file_that_is_gone_is_found(tmp_path: Path) -> None:
+    (made(tmp_path, StubSdk()) / "rocm_sdk_libraries.py").unlink()
+    error = judged(tmp_path)
+    assert error.code.name == "install-failed"
+    assert "files of rocm-sdk-libraries are gone or of another size: rocm_sdk_libraries.py" in error.message
+
+
+def test_without_an_environment_it_is_said_what_was_looked_at(tmp_path: Path) -> None:
+    place = desk(tmp_path)
+    doctor(place)
+    assert any("this machine alone; nox -s doctor -- DIR" in line for line in memory_of(place).said)
+
+
+def test_the_machine_s_own_rocm_and_a_named_folder(tmp_path: Path) -> None:
+    folder = StubSdk(version="6.4.1", hip=(6, 4)).write_tree(tmp_path / "rocm")
+    place = desk(tmp_path, {"ROCM_PATH": str(folder)})
+    (found,) = [stray for stray in doctor(place)["machine"]["rocm"] if stray["told_by"] == "ROCM_PATH"]
+    assert (found["folder"], found["version"]) == (str(folder), "6.4.1")
+    document = doctor(desk(tmp_path, {"ROCM_PATH": str(folder)}, rocm_path="env"))
+    assert document["rocm_folder"] == {"folder": str(folder), "version": "6.4.1", "hip": "6.4.0", "targets": []}
+    assert not [stray for stray in document["machine"]["rocm"] if stray["folder"] == str(folder)]
+    (folder / "bin" / "hipcc").unlink()
+    assert judged(tmp_path, paths=(), rocm_path=str(folder)).code.name == "sdk-incomplete"
+
+
+def test_what_is_no_environment_is_told(tmp_path: Path) -> None:
+    for paths in ((tmp_path / "gone",), (tmp_path, tmp_path)):
+        with pytest.raises(HipwrightError) as caught:
+            doctor(desk(tmp_path, paths=paths))
+        assert caught.value.code.name == "bad-option-value"
+
+
+def report_of(tmp_path: Path, stub: StubSdk, **settings: Any) -> tuple[Workplace, dict[str, Any]]:  # noqa: ANN401 - as the options are
+    place = desk(tmp_path, rocm_find_links=(str(stub.write(tmp_path / "own")),), **settings)
+    return place, run_test_rocm(place)
+
+
+def test_packages_that_pass_leave_a_receipt_bound_to_their_bytes(tmp_path: Path) -> None:
+    place, document = report_of(tmp_path, StubSdk(), gfx=("gfx942",))
+    (told,) = document["tests"]
+    receipt = read_record(Path(told["receipt"]), RocmTestReceipt)
+    names = [f"rocm{name}" for name in ("", "-sdk-core", "-sdk-devel", "-sdk-device-gfx942", "-sdk-libraries")]
+    assert [file.distribution for file in receipt.files] == names
+    assert (receipt.status, receipt.version) == ("passed", "7.10.0")
+    assert receipt.suites["core"].passed == 3
+    (table,) = [event for event in memory_of(place).events if isinstance(event, Table) and "rocm-sdk test" in event.title]
+    assert [row[0] for row in table.rows] == ["base", "core"]
+
+
+FAILED = {"status": "failed", "passed": 1, "failed": [{"test": "test_it", "reason": "it broke"}], "untested": [], "seconds": 0.1}
+UNTESTED = {"status": "untested", "passed": 0, "failed": [], "untested": [{"test": "x", "reason": "no GPU"}], "seconds": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("stub", "code", "message"),
+    [
+        (StubSdk(test={"status": "failed", "suites": {"core": FAILED}}, exit_status=1), "tests-failed", "1 test of ROCm 7.10.0"),
+        (StubSdk(exit_status=3), "tests-failed", "the test of ROCm 7.10.0"),
+        (StubSdk(test={"suites": {"base": UNTESTED}}), "no-tests", "tested nothing"),
+        (StubSdk(test=None, exit_status=1), "tests-failed", "the test of ROCm 7.10.0"),
+    ],
+)
+def test_packages_that_do_not_pass(tmp_path: Path, stub: StubSdk, code: str, message: str) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        report_of(tmp_path, stub)
+    assert caught.value.code.name == code
+    assert message in caught.value.message
+    assert caught.value.document is not None
+    tests: Any = caught.value.document["tests"]
+    assert [told["status"] for told in tests] == ["failed"]
+    assert read_record(Path(tests[0]["receipt"]), RocmTestReceipt).status == "failed"
+    if "it broke" in str(stub.test):
+        assert caught.value.excerpt == "core: test_it: it broke"
+
+
+def test_packages_whose_test_knows_no_json(tmp_path: Path) -> None:
+    _, document = report_of(tmp_path, StubSdk(test=None))
+    assert (document["tests"][0]["status"], document["tests"][0]["suites"]) == ("passed", {})
+
+
+def test_a_folder_is_nothing_that_packages_are_tested_of(tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        run_test_rocm(desk(tmp_path, rocm_path=str(tmp_path)))
+    assert caught.value.code.name == "bad-option-value"
+
+
+@pytest.mark.parametrize("families", [(), ("gfx94X-dcgpu", "gfx120X-all")])
+def test_device_code_is_tested_where_no_target_is_named(tmp_path: Path, families: tuple[str, ...]) -> None:
+    place, document = report_of(tmp_path, StubSdk(families=families))
+    names = {package["name"] for package in document["tests"][0]["environment"]["packages"]}
+    if families:
+        assert {"rocm-sdk-libraries-gfx120x-all", "rocm-sdk-devel-gfx120x-all"} < names
+        assert not any("gfx94x" in name for name in names)
+    else:
+        assert "rocm-sdk-device-gfx1201" in names
+        assert "rocm-sdk-device-gfx942" not in names
+    assert any("testing the device code of gfx120" in line and "--gfx" in line for line in memory_of(place).said)
