@@ -77,17 +77,34 @@ def test_a_ref_that_does_not_exist_names_the_origin_and_close_refs(desk: Desk) -
     assert "--sample-ref relaese/1.0" in error["reproduce"]
 
 
+def bare(desk: Desk, folder: Path, *, cache: Path) -> Desk:
+    """Return a desk in the same clone whose search path has no compiler."""
+    for program in ("git", "python3"):
+        (folder / program).symlink_to(shutil.which(program) or "")
+    return Desk(clone=desk.clone, work=folder / "work", cache=cache, variables={"PATH": str(folder)})
+
+
 @pytest.mark.skipif(os.name == "nt", reason="makes a search path of links")
 def test_without_a_compiler_the_build_is_refused_before_anything_long(desk: Desk, tmp_path: Path) -> None:
-    for program in ("git", "python3"):
-        (tmp_path / program).symlink_to(shutil.which(program) or "")
-    bare = Desk(clone=desk.clone, work=desk.work.with_name("bare"), cache=desk.cache, variables={"PATH": str(tmp_path)})
-    error = bare.nox("build_sample", "--json").failed("no-compiler")
+    # With one, the sample's ROCm packages are made; they stay in the cache.
+    desk.nox("lock").well()
+    there = bare(desk, tmp_path, cache=desk.cache)
+    error = there.nox("build_sample", "--json").failed("no-compiler")
     assert error["message"] == "there is no C++ compiler; looked for c++, g++, clang++"
     assert "install" in error["hint"]
     assert error["kind"] == "machine"
-    assert not (bare.work / "envs").exists()
-    bare.nox("checkout_sample").well()
+    assert not (there.work / "envs").exists()
+    there.nox("checkout_sample").well()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="makes a search path of links")
+def test_without_a_compiler_a_fresh_clone_is_checked_out_and_its_rocm_packages_wait(desk: Desk, tmp_path: Path) -> None:
+    there = bare(desk, tmp_path, cache=tmp_path / "cache")
+    there.nox("checkout_sample").well()
+    error = there.nox("build_sample", "--json").failed("no-compiler")
+    assert "the project's own ROCm packages are compiled on the spot; looked for cc, gcc, clang" in error["message"]
+    assert "install" in error["hint"]
+    assert not (there.work / "envs").exists()
 
 
 def test_a_work_dir_that_cannot_be_made_is_refused(desk: Desk, tmp_path: Path) -> None:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from types import ModuleType
+from tests.support.sample_sdk import SAMPLE, SDK, flattened
 
-SAMPLE = Path(__file__).parents[2] / "external-builds" / "sample"
 SOURCES = SAMPLE / "sources"
-CORE = SAMPLE / "sdk" / "rocm_sdk_core-7.10.0-py3-none-any" / "_rocm_sdk_core"
 GREETER = Path("third_party", "greeter")
 SERIES = [patch["file"] for patch in tomllib.loads((SAMPLE / "patches" / "1.0" / "series.toml").read_text())["patch"]]
 
@@ -49,6 +44,12 @@ except Refused as refused:
     print(refused)
 """
 """Asks setup.py for what a build starts from; setuptools itself is no part of that."""
+
+
+@pytest.fixture(scope="module")
+def sdk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The SDK's files that need no compiler: the driver and the headers."""
+    return flattened(SDK / "artifacts", tmp_path_factory.mktemp("sdk") / "rocm")
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -104,30 +105,21 @@ def prepared_tree(folder: Path, *branches: str, without: str | None = None) -> P
     return tree
 
 
-def what_it_does(tree: Path) -> str:
+def what_it_does(tree: Path, sdk: Path) -> str:
     """Compile the kernels with the SDK's driver, as setup.py does, and call them from another process."""
     sources = [*tree.glob("csrc/*.cpp"), *tree.glob("csrc/hip/*.hip"), *tree.glob("third_party/*/hip/*.hip")]
     library = tree / "hipwright_sample" / "_kernels.so"
     options = ("-O0", "-fPIC", "-fvisibility=hidden", "-shared", "--offload-arch=gfx942", "-Icsrc")
-    run(sys.executable, CORE / "bin" / "hipcc.py", *options, *sources, "-o", library, cwd=tree)
+    run(sys.executable, sdk / "bin" / "hipcc.py", *options, *sources, "-o", library, cwd=tree)
     (tree / "hipwright_sample" / "__init__.py").write_text("")
     return run(sys.executable, "-c", PROBE, tree, cwd=tree).strip()
 
 
-def driver() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("hipcc", CORE / "bin" / "hipcc.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("branches", [("release",), ("release", "nightly")], ids=["release", "nightly"])
-def test_patches_apply_in_order_and_the_kernels_work(tmp_path: Path, branches: tuple[str, ...]) -> None:
+def test_patches_apply_in_order_and_the_kernels_work(tmp_path: Path, sdk: Path, branches: tuple[str, ...]) -> None:
     tree = prepared_tree(tmp_path / "tree", *branches)
     assert run("git", "status", "--porcelain", cwd=tree / GREETER) == ""
-    assert what_it_does(tree) == WHOLE
+    assert what_it_does(tree, sdk) == WHOLE
 
 
 def test_there_is_a_patch_in_all_four_places() -> None:
@@ -140,8 +132,8 @@ def test_there_is_a_patch_in_all_four_places() -> None:
 
 
 @pytest.mark.parametrize("without", SERIES)
-def test_each_patch_is_needed(tmp_path: Path, without: str) -> None:
-    assert what_it_does(prepared_tree(tmp_path / "tree", "release", without=without)) != WHOLE
+def test_each_patch_is_needed(tmp_path: Path, sdk: Path, without: str) -> None:
+    assert what_it_does(prepared_tree(tmp_path / "tree", "release", without=without), sdk) != WHOLE
 
 
 def test_hipify_translates_in_place_and_makes_hip_files(tmp_path: Path) -> None:
@@ -176,8 +168,10 @@ def test_hipify_is_for_fresh_trees_only(tmp_path: Path) -> None:
     ],
     ids=["whole", "no-home", "no-hipcc", "no-target", "no-backend"],
 )
-def test_a_build_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, str], said: str) -> None:
-    whole = {"USE_ROCM": "1", "ROCM_HOME": str(CORE), "SAMPLE_ROCM_ARCH": "gfx942"}
+def test_a_build_says_what_it_lacks(
+    tmp_path: Path, sdk: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, str], said: str
+) -> None:
+    whole = {"USE_ROCM": "1", "ROCM_HOME": str(sdk), "SAMPLE_ROCM_ARCH": "gfx942"}
     for name, value in {**whole, **change}.items():
         monkeypatch.setenv(name, value)
     tree = upstream_tree(tmp_path / "tree", "release")
@@ -185,39 +179,8 @@ def test_a_build_says_what_it_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert run(sys.executable, "-c", SETUP, cwd=tree).startswith(said)
 
 
-def test_a_build_of_an_untranslated_tree_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"USE_ROCM": "1", "ROCM_HOME": str(CORE), "SAMPLE_ROCM_ARCH": "gfx942"}.items():
+def test_a_build_of_an_untranslated_tree_says_so(tmp_path: Path, sdk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"USE_ROCM": "1", "ROCM_HOME": str(sdk), "SAMPLE_ROCM_ARCH": "gfx942"}.items():
         monkeypatch.setenv(name, value)
     tree = upstream_tree(tmp_path / "tree", "release")
     assert run(sys.executable, "-c", SETUP, cwd=tree).startswith("csrc/hip is missing: run tools/amd_build/build_amd.py")
-
-
-def test_the_driver_takes_out_what_concerns_gpus() -> None:
-    hipcc = driver()
-    line = ["-x", "hip", "-c", "a.hip", "-o", "a.o", "--offload-arch=gfx942", "--offload-arch", "gfx1201", "-fgpu-rdc", "-DX=1"]
-    found = hipcc.read_arguments(line)
-    assert found.targets == ["gfx942", "gfx1201"]
-    made = hipcc.arguments_for_gcc(found, Path("/r"))
-    assert made == [
-        *("-D__HIP_PLATFORM_AMD__=1", f"-I{Path('/r/include')}", "-std=c++17", "-x", "c++", "a.hip", "-x", "none"),
-        *("-c", "-o", "a.o", "-DX=1"),
-    ]
-
-
-def test_the_driver_speaks_to_microsoft_s_compiler() -> None:
-    hipcc = driver()
-    compiled = hipcc.arguments_for_cl(hipcc.read_arguments(["-c", "a.hip", "-o", "a.o", "-fPIC", "-O2", "-Ix"]), Path("/r"))
-    assert compiled[-6:] == ["/c", "/Foa.o", "/O2", "/Ix", "/std:c++17", "/Tpa.hip"]
-    linked = hipcc.arguments_for_cl(hipcc.read_arguments(["-shared", "-o", "a.pyd", "a.o"]), Path("/r"))
-    assert linked[-4:] == ["/LD", "/Fea.pyd", "a.o", "/std:c++17"]
-
-
-def test_the_driver_refuses_what_is_no_architecture() -> None:
-    with pytest.raises(SystemExit, match="unsupported HIP gpu architecture: 'mi300'"):
-        driver().read_arguments(["--offload-arch=gfx942,mi300"])
-
-
-def test_the_driver_says_that_there_is_no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SystemExit, match="no C\\+\\+ compiler on PATH"):
-        driver().find_compiler()

@@ -1,1 +1,0 @@
-"""The programs of the ROCm core package as console scripts."""
