@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 from build_tools.builds.markers import refuse_conflict_markers
 from build_tools.errors import HipwrightError
 from build_tools.locking.keep import restore
+from build_tools.locking.places import wanted_targets
 from build_tools.pipeline.chain import Chain
 from build_tools.pipeline.handover import Received, receive
 from build_tools.pipeline.lock_stage import lock_chains
 from build_tools.pipeline.own_stages import refuse_beside_own, refuse_received, take_own_sources
 from build_tools.pipeline.package_stages import PACKAGE_STAGES
-from build_tools.pipeline.preflight import look_ahead, prove_build, wanted_targets
+from build_tools.pipeline.preflight import look_ahead, prove_build
 from build_tools.pipeline.report import document, show_report
 from build_tools.pipeline.source_stages import SOURCE_STAGES, refuse_stale_sources, run_sources
 from build_tools.pipeline.step import WouldRun, step

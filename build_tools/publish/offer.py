@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from build_tools import digest
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import metadata_key
-from build_tools.index.sidecar import read_side_file
+from build_tools.index.sidecar import read_sdist, read_side_file
 from build_tools.receipts.snapshot import IndexedFile
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from build_tools.stores.run_outputs import IndexFolder
     from build_tools.types import ObjectKey, Sha256
 
-__all__ = ["Offer", "offer_indexed", "offer_wheel"]
+__all__ = ["Offer", "offer_file", "offer_indexed", "offer_wheel"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,13 +72,26 @@ def offer_wheel(path: Path, wheel: WheelFile) -> Offer:
     if path.stat().st_size != wheel.size:
         message = f"{path} has {path.stat().st_size} bytes, and {wheel.size} are recorded"
         raise HipwrightError("output-changed", message, hint="build it again")
-    side = read_side_file(path)
+    return offer_file(path, sha256=wheel.sha256)
+
+
+def offer_file(path: Path, *, sha256: Sha256) -> Offer:
+    """Return the offer of a wheel or a source distribution on this disk; its bytes are compared with the digest when they are copied.
+
+    A source distribution has no side file: what it requires may be decided when it is built.
+
+    Raises
+    ------
+    HipwrightError
+        ``no-wheel`` when there is no such file, ``bad-wheel``.
+    """
+    side = read_side_file(path) if path.name.endswith(".whl") else read_sdist(path)
     return Offer(
         project=side.project,
-        filename=wheel.filename,
+        filename=path.name,
         version=side.version,
-        sha256=wheel.sha256,
-        size=wheel.size,
+        sha256=sha256,
+        size=path.stat().st_size,
         requires_python=side.requires_python,
         metadata=side.metadata,
         opened=lambda: contextlib.nullcontext(path),

@@ -38,6 +38,7 @@ _TRIES: Final = 200
 """Every lost race means that another publisher got on, so this many are only lost when something is broken."""
 
 _WHEEL_TYPE: Final = "application/zip"
+_SDIST_TYPE: Final = "application/gzip"
 _METADATA_TYPE: Final = "text/plain; charset=utf-8"
 
 
@@ -151,9 +152,10 @@ def _key_for(offer: Offer, row: IndexedFile | None, *, store: Store, place: Inde
 def _put_file(offer: Offer, key: ObjectKey, *, store: Store, say: Callable[[str], None]) -> None:
     """Write a file and its side file unless they are there."""
     if not _is_there(offer, key, store):
+        kind = _WHEEL_TYPE if offer.filename.endswith(".whl") else _SDIST_TYPE
         with offer.opened() as path:
             try:
-                store.put(key, path, content_type=_WHEEL_TYPE, cache_seconds=FOR_EVER, sha256=offer.sha256, if_absent=True)
+                store.put(key, path, content_type=kind, cache_seconds=FOR_EVER, sha256=offer.sha256, if_absent=True)
             except HipwrightError as error:
                 if error.code.name != "write-conflict":
                     raise
@@ -161,7 +163,7 @@ def _put_file(offer: Offer, key: ObjectKey, *, store: Store, say: Callable[[str]
                 if not _is_there(offer, key, store):
                     there = store.head(key)
                     raise _taken(offer, there.sha256 if there else None, store) from error
-        say(f"published {offer.filename} ({humanize.naturalsize(offer.size)})")
+        say(f"published {offer.filename} ({humanize.naturalsize(offer.size, binary=True)})")
     if offer.metadata is not None:
         put_new(store, layout.metadata_key(key), offer.metadata, content_type=_METADATA_TYPE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import zipfile
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
 
 import msgspec
@@ -96,6 +96,13 @@ class MeddledStore:
     def url(self, key: str = "") -> str:
         return self.inner.url(key)
 
+    @property
+    def serves_folders(self) -> bool:
+        return self.inner.serves_folders
+
+    def is_open(self, key: str) -> bool:
+        return self.inner.is_open(key)
+
     def list(self, prefix: str = "") -> Iterator[Listed]:
         return self.inner.list(prefix)
 
@@ -105,6 +112,11 @@ class MeddledStore:
 
     def get(self, key: str) -> Content | None:
         return self.inner.get(key)
+
+    def stream(
+        self, key: str, *, start: int = 0, end: int | None = None, etag: str | None = None
+    ) -> AbstractContextManager[IO[bytes]]:
+        return self.inner.stream(key, start=start, end=end, etag=etag)
 
     def as_file(self, key: str) -> AbstractContextManager[Path]:
         return self.inner.as_file(key)
@@ -200,11 +212,14 @@ def _follow(store: Store, prefix: str, project: str, key: str, data: bytes) -> d
         file = store.get(_under(prefix, target))
         assert file is not None, f"{key} names {target}, which is not there"
         assert digest.of_bytes(file.data) == package.digests["sha256"], f"{key} has a wrong hash for {target}"
+        found[package.filename] = package.digests["sha256"]
+        if package.filename.endswith(".tar.gz"):
+            assert package.metadata_digests is None, "what a source distribution requires may be decided when it is built"
+            continue
         assert package.metadata_digests is not None
         side = store.get(_under(prefix, f"{target}.metadata"))
         assert side is not None, f"{key} promises a side file of {target}"
         assert digest.of_bytes(side.data) == package.metadata_digests["sha256"]
-        found[package.filename] = package.digests["sha256"]
     return found
 
 

@@ -1,0 +1,202 @@
+"""``upload_rocm_packages``: publish ROCm Python packages into a run's outputs, with an index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import humanize
+
+from build_tools.config.channels import load_channels
+from build_tools.config.runners import runner_table
+from build_tools.config.targets import family_of_group, known_targets, offers
+from build_tools.errors import HipwrightError
+from build_tools.index.snapshots import by_filename
+from build_tools.pipeline.publishing import install_lines, store_to_read, warn_when_closed
+from build_tools.publish.current import read_current
+from build_tools.publish.rocm_packages import extras_to_install, read_packages
+from build_tools.publish.upload import publish_offers
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from build_tools.publish.offer import Offer
+    from build_tools.publish.rocm_packages import PackageSet
+    from build_tools.receipts.snapshot import Snapshot
+    from build_tools.rocm.packages.receipt import PackagesReceipt
+    from build_tools.stores.base import Store
+    from build_tools.stores.run_outputs import IndexFolder
+    from build_tools.workplace import Workplace
+
+__all__ = ["upload_rocm_packages"]
+
+_LAST: Final = 1 << 10
+
+_WORDS: Final = {
+    "publish": ("published", "would be published"),
+    "keep": ("there already", "there already"),
+    "supersede": ("supersedes an earlier one", "would supersede an earlier one"),
+}
+"""What is done with a file, as people read it: done, and only planned."""
+
+
+def upload_rocm_packages(workplace: Workplace) -> dict[str, Any]:
+    """Publish the set in ``--packages-dir`` as ``…/python/<artifact group>`` of the run: files, pages, a flat page.
+
+    ``--output-dir`` takes the place of the store: a folder of the same layout.
+
+    Returns
+    -------
+    dict
+        Under ``packages``: the set, each file with what was (or would be) done with it, where the index is, and how to install from it.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` when no folder or no group is named, ``option-conflict`` for two places, ``package-incomplete``,
+        ``output-changed``, ``name-taken``, ``store-unusable``, ``no-credentials``, ``write-conflict``.
+    """
+    settings, console = workplace.settings, workplace.console
+    if settings.packages_dir is None:
+        raise HipwrightError("bad-option-value", "no packages are named", hint="name their folder with --packages-dir DIR")
+    console.say(f"proving the packages in {settings.packages_dir}")
+    packages = read_packages(settings.packages_dir, jobs=workplace.jobs)
+    if settings.platform is not None and packages.receipt.platform is not workplace.meant_platform:
+        message = f"the packages are for {packages.receipt.platform}, and --platform says {settings.platform}"
+        raise HipwrightError("option-conflict", message)
+    group = settings.artifact_group
+    if group is None:
+        groups = " or ".join(_groups(packages.receipt)) or "NAME"
+        hint = f"say --artifact-group {groups}: the GPU family, with a build variant behind it where there is one"
+        raise HipwrightError("bad-option-value", "no artifact group is named for the packages", hint=hint)
+    _refuse_other_group(packages.receipt, group)
+    address, run = workplace.layout(settings.run_id, platform=packages.receipt.platform)
+    address = _output_dir(workplace) or address
+    place = run.python(group)
+    dry = settings.dry_run
+    store = store_to_read(workplace, address) if dry else workplace.open_store(writing=True, address=address)
+    replace = load_channels().may_supersede(settings.release_type)
+    there = read_current(store, place).snapshot
+    plan = _plan(packages.offers, there, replace=replace, place=f"{store.address}/{place.prefix}")
+    others = _others(packages.offers, there)
+    if others:
+        console.warn(f"the index also holds {', '.join(others)} of this version, which are not of this set")
+    if not dry:
+        publish_offers(packages.offers, store=store, place=place, replace=replace, say=console.say)
+        warn_when_closed(workplace, store, place)
+    extras = extras_to_install(packages, group)
+    document = _document(packages, plan, extras=extras, store=store, place=place, dry=dry)
+    _tell(packages, document, workplace)
+    return {"packages": {**document, "run_id": settings.run_id, "artifact_group": group}}
+
+
+def _groups(receipt: PackagesReceipt) -> tuple[str, ...]:
+    """Return what AMD's CI calls the groups that a set's code is for: its families, else those that its targets are built with."""
+    known = (*known_targets().targets, *known_targets().families)
+    rows = [runner_table().find(target) for target in receipt.targets if target in known]
+    return tuple(receipt.families) or tuple(dict.fromkeys(row.name for row in rows if row is not None))
+
+
+def _refuse_other_group(receipt: PackagesReceipt, group: str) -> None:
+    """Refuse a group of a family that none of the set's code is for: who reads that group would find nothing."""
+    found = family_of_group(group)
+    listed = (*receipt.targets, *receipt.families)
+    if found and listed and not offers(found[0], listed):
+        message = f"the packages are for {', '.join(listed)}, and the artifact group {group} is for {found[0]}"
+        raise HipwrightError("bad-option-value", message, hint="name their group with --artifact-group")
+
+
+def _output_dir(workplace: Workplace) -> str | None:
+    settings = workplace.settings
+    if settings.output_dir is None:
+        return None
+    named = "--store" if settings.store else "--bucket" if settings.bucket else None
+    if named and workplace.resolved.origin(named.removeprefix("--")).startswith("command line"):
+        message = f"--output-dir and {named} both say where the packages go"
+        raise HipwrightError(
+            "option-conflict", message, hint="publish into a folder with --output-dir alone, then into the store"
+        )
+    return str(settings.output_dir)
+
+
+def _plan(offers: Sequence[Offer], there: Snapshot, *, replace: bool, place: str) -> dict[str, str]:
+    """Return what happens to each file, by its name.
+
+    Raises
+    ------
+    HipwrightError
+        ``name-taken`` naming all that hold other bytes and may not be superseded.
+    """
+    rows = by_filename(there)
+    plan = {
+        offer.filename: "publish"
+        if offer.filename not in rows
+        else "keep"
+        if rows[offer.filename].sha256 == offer.sha256
+        else "supersede"
+        for offer in offers
+    }
+    taken = [filename for filename, what in plan.items() if what == "supersede"]
+    if taken and not replace:
+        message = f"{', '.join(taken)} in {place} already {'hold' if len(taken) > 1 else 'holds'} other bytes"
+        hint = "a published name never changes: build the set with another version"
+        raise HipwrightError("name-taken", message, hint=hint)
+    return plan
+
+
+def _others(offers: Sequence[Offer], there: Snapshot) -> list[str]:
+    """Return the files of the index that an install of this version could mix with the set."""
+    names = {offer.filename for offer in offers}
+    versions = {offer.version for offer in offers}
+    return [file.filename for file in there.files if file.version in versions and file.filename not in names]
+
+
+def _document(
+    packages: PackageSet, plan: Mapping[str, str], *, extras: Sequence[str], store: Store, place: IndexFolder, dry: bool
+) -> dict[str, Any]:
+    receipt = packages.receipt
+    named = f"[{','.join(extras)}]" if extras else ""
+    requirement = f"rocm{named}=={receipt.version}"
+    options = ["--no-index", "--find-links", place.find_links_url(store)]
+    return {
+        "dry_run": dry,
+        "version": receipt.version,
+        "set_id": receipt.set_id,
+        "form": receipt.form,
+        "platform": receipt.platform.value,
+        "targets": list(receipt.targets),
+        "families": list(receipt.families),
+        "files": [
+            {"filename": one.filename, "sha256": one.sha256, "size": one.size, "action": plan[one.filename]}
+            for one in packages.offers
+        ],
+        "store": store.address,
+        "prefix": place.prefix,
+        "find_links_url": place.find_links_url(store),
+        "index_url": place.index_url(store) if store.serves_folders else None,
+        "extras": sorted(packages.extras),
+        "requirement": requirement,
+        "install": install_lines(requirement, version=receipt.version, places=options),
+    }
+
+
+def _tell(packages: PackageSet, document: Mapping[str, Any], workplace: Workplace) -> None:
+    """Show the files, where they are, and the lines that install them."""
+    dry = document["dry_run"]
+    title = f"ROCm packages {packages.receipt.version}"
+    rows = [
+        (one["filename"], humanize.naturalsize(one["size"], binary=True), _WORDS[one["action"]][dry]) for one in document["files"]
+    ]
+    devices = sorted(
+        (extra for extra in packages.extras if extra.startswith(("device-", "libraries-", "devel-"))), key=_by_number
+    )
+    more = f"extras for GPUs: {', '.join(devices)}\n" if devices else ""
+    if packages.receipt.form == "device" and devices and "device-" not in document["requirement"]:
+        more += "these lines bring no code for a GPU, add the extra for yours:\n"
+    note = f"page: {document['find_links_url']}\n{more}{document['install']['pip']}\n{document['install']['uv']}"
+    workplace.console.table(title, ("file", "size", "what"), rows, note=note)
+
+
+def _by_number(extra: str) -> tuple[str, int, str]:
+    """Return what extras are sorted by: their kind, then targets by how long their numbers are, words such as ``all`` last."""
+    kind, _, name = extra.partition("-")
+    return kind, len(name) if name.startswith("gfx") else _LAST, name
