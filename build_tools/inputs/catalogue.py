@@ -17,9 +17,11 @@ __all__ = [
     "Catalogue",
     "CollectionInput",
     "DebianFile",
+    "DebianPackage",
     "FileInput",
     "FolderInput",
     "Input",
+    "PackagesInput",
     "PinnedFile",
     "RepositoryInput",
     "SdistFile",
@@ -66,6 +68,22 @@ class DebianFile(Table, frozen=True, kw_only=True):
         return f"source package {self.package} {self.version} of Debian {self.suite}"
 
 
+class DebianPackage(Table, frozen=True, kw_only=True):
+    """One binary package in a suite of Debian; ``file`` is its name in the archive, which has no epoch in it."""
+
+    file: FileName
+    sha256: Sha256Text
+    size: Size
+    suite: str
+    package: str
+    version: str
+
+    @property
+    def origin(self) -> str:
+        """Where it comes from, for people."""
+        return f"package {self.package} {self.version} of Debian {self.suite}"
+
+
 class WheelFile(Table, frozen=True, kw_only=True):
     """A wheel of the machine's package index, or else of ``fallback_index``; the name says all that pip has to be asked."""
 
@@ -95,7 +113,7 @@ class SdistFile(Table, frozen=True, kw_only=True):
         return "the package index of this machine's pip settings"
 
 
-PinnedFile = DebianFile | WheelFile | SdistFile
+PinnedFile = DebianFile | DebianPackage | WheelFile | SdistFile
 
 
 class FileInput(Table, frozen=True, kw_only=True, tag="file", tag_field="kind"):
@@ -123,6 +141,14 @@ class CollectionInput(Table, frozen=True, kw_only=True, tag="collection", tag_fi
     files: tuple[str, ...]
 
 
+class PackagesInput(Table, frozen=True, kw_only=True, tag="packages", tag_field="kind"):
+    """An input that is the unpacked files of binary packages, in one folder."""
+
+    key: str
+    tier: Tier
+    files: tuple[str, ...]
+
+
 class Branch(Table, frozen=True, kw_only=True):
     """A branch of a repository: one commit, at a fixed date, that holds an unpacked archive."""
 
@@ -140,7 +166,7 @@ class RepositoryInput(Table, frozen=True, kw_only=True, tag="repository", tag_fi
     branch: tuple[Branch, ...]
 
 
-Input = FileInput | FolderInput | CollectionInput | RepositoryInput
+Input = FileInput | FolderInput | CollectionInput | PackagesInput | RepositoryInput
 
 
 class Catalogue(Table, frozen=True, kw_only=True):
@@ -148,6 +174,7 @@ class Catalogue(Table, frozen=True, kw_only=True):
 
     schema: Literal[1]
     debian: tuple[DebianFile, ...] = ()
+    deb: tuple[DebianPackage, ...] = ()
     wheel: tuple[WheelFile, ...] = ()
     sdist: tuple[SdistFile, ...] = ()
     input: tuple[Input, ...]
@@ -155,7 +182,7 @@ class Catalogue(Table, frozen=True, kw_only=True):
     @property
     def files(self) -> tuple[PinnedFile, ...]:
         """All pinned files."""
-        return (*self.debian, *self.wheel, *self.sdist)
+        return (*self.debian, *self.deb, *self.wheel, *self.sdist)
 
     def pinned(self, file: str) -> PinnedFile:
         """Return the pinned file of a name."""
@@ -200,7 +227,7 @@ def files_of(entry: Input, tier: Tier) -> tuple[str, ...]:
     match entry:
         case FileInput() | FolderInput():
             return (entry.file,)
-        case CollectionInput():
+        case CollectionInput() | PackagesInput():
             return entry.files
         case RepositoryInput():
             return tuple(branch.file for branch in branches_of(entry, tier))

@@ -19,8 +19,10 @@ from build_tools.files import finished_folder, free_space, hold, make_folder, te
 from build_tools.inputs.catalogue import (
     CollectionInput,
     DebianFile,
+    DebianPackage,
     FileInput,
     FolderInput,
+    PackagesInput,
     RepositoryInput,
     SdistFile,
     Tier,
@@ -31,7 +33,7 @@ from build_tools.inputs.catalogue import (
     known_inputs,
 )
 from build_tools.inputs.debian import fetch_debian
-from build_tools.inputs.unpack import make_origin, unpack
+from build_tools.inputs.unpack import make_origin, unpack, unpack_package
 from build_tools.inputs.wheels import fetch_wheels
 from build_tools.sources.git import Git
 from build_tools.types import Sha256
@@ -96,7 +98,7 @@ def fetch_inputs(
         files = dict.fromkeys(name for entry in missing for name in files_of(entry, tier))
         _fetch_files([known.pinned(name) for name in files], room=room, runner=runner, machine=machine, say=say)
         for entry in missing:
-            _make(entry, places[entry.key], tier=tier, catalogue=known, room=room, git=Git(runner=runner), say=say)
+            _make(entry, places[entry.key], tier=tier, catalogue=known, room=room, runner=runner, say=say)
     return places
 
 
@@ -125,7 +127,7 @@ def _is_there(entry: Input, place: Path, catalogue: Catalogue, room: Path) -> bo
     match entry:
         case FileInput():
             return _file_is_there(catalogue.pinned(entry.file), room)
-        case FolderInput() | CollectionInput() | RepositoryInput():
+        case FolderInput() | CollectionInput() | PackagesInput() | RepositoryInput():
             return place.is_dir()
 
 
@@ -143,8 +145,8 @@ def _fetch_files(
     free_space(room, 2 * sum(pinned.size for pinned in missing))
     log = room / "fetch.log"
     for pinned in missing:
-        say(f"fetching {pinned.file} ({humanize.naturalsize(pinned.size)}) from {pinned.origin}")
-    debian = [pinned for pinned in missing if isinstance(pinned, DebianFile)]
+        say(f"fetching {pinned.file} ({humanize.naturalsize(pinned.size, binary=True)}) from {pinned.origin}")
+    debian = [pinned for pinned in missing if isinstance(pinned, DebianFile | DebianPackage)]
     wheels = [pinned for pinned in missing if isinstance(pinned, WheelFile)]
     sdists = [pinned for pinned in missing if isinstance(pinned, SdistFile)]
     with temporary_folder(room, "scratch") as scratch:
@@ -201,7 +203,7 @@ def _keep(fetched: Iterable[tuple[PinnedFile, Path]], room: Path) -> None:
 
 
 def _make(
-    entry: Input, place: Path, *, tier: Tier, catalogue: Catalogue, room: Path, git: Git, say: Callable[[str], None]
+    entry: Input, place: Path, *, tier: Tier, catalogue: Catalogue, room: Path, runner: Runner, say: Callable[[str], None]
 ) -> None:
     archives = [_file_place(catalogue.pinned(name), room) for name in files_of(entry, tier)]
     match entry:
@@ -216,9 +218,15 @@ def _make(
             free_space(room, _TREE_FACTOR * archives[0].stat().st_size)
             with finished_folder(place) as folder:
                 unpack(archives[0], folder, folder=entry.folder)
+        case PackagesInput():
+            say(f"unpacking {entry.key}")
+            free_space(room, _TREE_FACTOR * sum(file.stat().st_size for file in archives))
+            with finished_folder(place) as folder:
+                for file in archives:
+                    unpack_package(file, folder, runner=runner, log=room / "fetch.log")
         case RepositoryInput():
             say(f"making the repository {entry.key}")
             free_space(room, _TREE_FACTOR * sum(file.stat().st_size for file in archives))
             with finished_folder(place.parent) as folder:
                 branches = zip(branches_of(entry, tier), archives, strict=True)
-                make_origin(folder / place.name, tuple(branches), git=git)
+                make_origin(folder / place.name, tuple(branches), git=Git(runner=runner))

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from build_tools.inputs.catalogue import Branch
+    from build_tools.process import Runner
     from build_tools.sources.git import Git
 
-__all__ = ["make_origin", "unpack"]
+__all__ = ["make_origin", "unpack", "unpack_package"]
 
 
 def unpack(archive: Path, target: Path, *, folder: str = "") -> None:
@@ -43,6 +44,29 @@ def unpack(archive: Path, target: Path, *, folder: str = "") -> None:
             tar.extractall(target, members=_members(tar, archive, folder), filter="data")
     except (tarfile.TarError, OSError, EOFError) as error:
         raise _broken(archive, error) from error
+
+
+def unpack_package(package: Path, target: Path, *, runner: Runner, log: Path) -> None:
+    """Unpack the files of a binary package of Debian into an existing folder; none of its scripts is run.
+
+    Parameters
+    ----------
+    package
+        The package.
+    target
+        Where its files go.
+    runner
+        Starts dpkg-deb.
+    log
+        Where its talk goes.
+
+    Raises
+    ------
+    HipwrightError
+        ``input-unavailable`` when it is broken, or dpkg-deb is not there.
+    """
+    command: list[str | Path] = ["dpkg-deb", "--extract", package, target]
+    runner.run(command, cwd=target, log=log, timeout=600, code="input-unavailable", what=f"dpkg-deb of {package.name}")
 
 
 def make_origin(target: Path, branches: Sequence[tuple[Branch, Path]], *, git: Git) -> None:

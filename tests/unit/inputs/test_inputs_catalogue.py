@@ -32,7 +32,7 @@ def catalogue(folder: Path, text: str) -> Catalogue:
 
 def test_the_keys_are_the_promised_ones() -> None:
     keys = {tier: {entry.key for entry in inputs_of(known_inputs(), tier)} for tier in Tier}
-    assert keys[Tier.CI] == {"pytorch-origin", "pytorch-series", "torch-wheel", "torch-requirements"}
+    assert keys[Tier.CI] == {"pytorch-origin", "pytorch-series", "debian-rocm", "torch-wheel", "torch-requirements"}
     assert keys[Tier.REAL] - keys[Tier.CI] == {
         "torch-wheel-large",
         "torch-spline-conv-sdist",

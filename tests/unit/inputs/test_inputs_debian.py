@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from build_tools.errors import HipwrightError
-from build_tools.inputs.catalogue import DebianFile
+from build_tools.inputs.catalogue import DebianFile, DebianPackage
 from build_tools.inputs.debian import archives, fetch_debian, source_list
 from build_tools.process import Runner, base_environment
 
@@ -39,6 +39,11 @@ options = dict(word.removeprefix("--option=").split("=", 1) for word in sys.argv
 (home / "list").write_text(pathlib.Path(options["Dir::Etc::SourceList"]).read_text())
 assert pathlib.Path(options["Dir::State::Lists"], "partial").is_dir()
 if sys.argv[-1] == "update":
+    sys.exit(0)
+if sys.argv[-2] == "download":
+    served = home / "served" / "p_2%3a1-2_amd64.deb"
+    if served.exists():
+        shutil.copy(served, served.name)
     sys.exit(0)
 name = {{"--tar-only": "p_1.orig.tar.xz", "--diff-only": "p_1-2.debian.tar.xz"}}[sys.argv[-2]]
 if not (home / "served" / name).exists():
@@ -80,10 +85,10 @@ def test_the_archive_is_the_one_that_serves_the_machines_own_suite() -> None:
 
 
 def test_a_source_list_asks_for_sources_alone() -> None:
-    assert source_list(["http://a", "http://b"], ["trixie"], keyring="/k.gpg") == (
+    assert source_list(["http://a", "http://b"], ["trixie"], kind="deb-src", keyring="/k.gpg") == (
         "Types: deb-src\nURIs: http://a http://b\nSuites: trixie\nComponents: main\nSigned-By: /k.gpg\n"
     )
-    assert "Signed-By" not in source_list(["http://a"], ["trixie"], keyring=None)
+    assert "Signed-By" not in source_list(["http://a"], ["trixie"], kind="deb-src", keyring=None)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for apt is a script")
@@ -114,6 +119,19 @@ def test_a_machine_whose_apt_knows_no_archive_is_told_so(machine: Path) -> None:
     with pytest.raises(HipwrightError, match="no archive that serves Debian bookworm") as caught:
         fetch(machine, "tar")
     assert caught.value.code.name == "input-unavailable"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for apt is a script")
+def test_a_binary_package_is_found_though_apt_writes_the_epoch_into_its_name(machine: Path) -> None:
+    package = DebianPackage(file="p_1-2_amd64.deb", sha256="a" * 64, size=1, suite="trixie", package="p", version="2:1-2")
+    runner = Runner(environment={**base_environment(os.environ), "PATH": str(machine)})
+    (machine / "served" / "p_2%3a1-2_amd64.deb").write_bytes(b"binary")
+    fetched = fetch_debian([package], scratch=machine.parent, runner=runner, log=machine.parent / "log")
+    assert {file.file: path.read_bytes() for file, path in fetched} == {"p_1-2_amd64.deb": b"binary"}
+    assert (machine / "list").read_text().startswith("Types: deb\n")
+    (machine / "served" / "p_2%3a1-2_amd64.deb").unlink()
+    with pytest.raises(HipwrightError, match="is not in package p 2:1-2 of Debian trixie"):
+        list(fetch_debian([package], scratch=machine.parent, runner=runner, log=machine.parent / "log"))
 
 
 def test_another_system_is_told_what_to_do(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
