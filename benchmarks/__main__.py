@@ -28,6 +28,9 @@ GOALS: Final = (
     "nothing_to_do",
     "patches_apply",
     "patches_save",
+    "rocm_packages",
+    "fetch_artifacts",
+    "environment",
 )
 """Those that need no input of the caller's, in the order in which they run."""
 

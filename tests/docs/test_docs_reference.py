@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from build_tools.config.buckets import bucket_table
+from build_tools.config.runners import runner_table
 from build_tools.errors import CODES
 from build_tools.options.model import OPTIONS
 from build_tools.reference import SCHEMAS, find_drift, reference_pages, write_reference
@@ -47,6 +49,17 @@ def test_every_code_and_option_has_its_row() -> None:
         assert f"| `{name}` | {code.kind.name.lower()} | {code.meaning} |" in pages["errors.md"]
     for option in OPTIONS.values():
         assert f"`{option.environment}`" in pages["options.md"]
+
+
+def test_every_bucket_label_and_place_of_a_run_has_its_row() -> None:
+    pages = reference_pages()
+    for name in bucket_table().bucket:
+        assert f"| `{name}` |" in pages["buckets.md"]
+    assert "`RUN-linux/python/GROUP/index.html`" in pages["buckets.md"]
+    for row in runner_table().family:
+        for machines in filter(None, (row.linux, row.windows)):
+            for label in (*machines.test, *machines.multi_gpu, *machines.sandbox, *machines.oem):
+                assert f"`{label.label}`" in pages["runners.md"]
 
 
 def test_the_schema_of_settings_has_the_options_as_keys() -> None:

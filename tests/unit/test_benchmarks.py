@@ -17,6 +17,8 @@ from benchmarks import __main__ as front
 from benchmarks import _measure as measure
 from benchmarks import (
     checkout,
+    environment,
+    fetch_artifacts,
     foreign_extension,
     fresh_clone,
     hipify_cache,
@@ -24,6 +26,7 @@ from benchmarks import (
     nox_list,
     patches_apply,
     patches_save,
+    rocm_packages,
     second_run,
     stage_overhead,
     wrapper,
@@ -101,6 +104,18 @@ MET: dict[str, tuple[Callable[[], measure.Result], tuple[float, float]]] = {
     "nothing_to_do": (lambda: nothing_to_do.result([pair(1.5, 1.0), pair(2.0, 1.0), pair(9.0, 3.0)]), (2.0, 1.0)),
     "patches_apply": (lambda: patches_apply.result([pair(1.0, 1.0), pair(1.125, 1.0), pair(9.0, 3.0)], 17), (1.125, 1.0)),
     "patches_save": (lambda: patches_save.result([pair(1.5, 1.0), pair(2.0, 1.0), pair(9.0, 3.0)]), (2.0, 1.0)),
+    "rocm_packages": (
+        lambda: rocm_packages.result([pair(2.5, 2.0), pair(1.0, 1.0), pair(9.0, 3.0)], mebibytes=256, files=3000),
+        (2.5, 2.0),
+    ),
+    "fetch_artifacts": (
+        lambda: fetch_artifacts.result([pair(2.0, 2.0), pair(1.0, 2.0), pair(9.0, 3.0)], mebibytes=512, files=80),
+        (2.0, 2.0),
+    ),
+    "environment": (
+        lambda: environment.result([pair(2.25, 2.0), pair(1.0, 1.0), pair(9.0, 3.0)], mebibytes=256, start=1),
+        (2.25, 2.0),
+    ),
 }
 
 
