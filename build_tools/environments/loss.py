@@ -98,8 +98,8 @@ def _foreign(folder: Path, packages: Path) -> list[Path]:
         path
         for path in _walk(folder)
         if path.as_posix() not in known
-        and path.name not in _OURS
-        and not path.name.startswith(_EXPANDED)
+        and path.as_posix() not in _OURS
+        and not (path.name.startswith(_EXPANDED) and (folder / path).is_relative_to(packages))
         and path.parent.name not in infos
     ]
 

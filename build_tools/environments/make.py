@@ -11,6 +11,7 @@ Environments of stages lie in folders named by the digest of what goes in; one t
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -27,7 +28,7 @@ from build_tools.receipts.record import read_record, to_json
 from build_tools.receipts.values import EnvironmentRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from build_tools.environments.settings import BaseIndex
     from build_tools.process import Runner
@@ -137,7 +138,8 @@ def make_environment_in(
     """Make an environment in a folder of a person's choice, or keep the one that is there; return it, and whether it was made.
 
     One of hipwright's own that was made for something else, or was changed in what it was made for, is made anew, unless that would take
-    away what a person put there. A folder that is something else is never touched.
+    away what a person put there; where that fails, the one that was there is there again. A folder that is something else is never
+    touched.
 
     Parameters
     ----------
@@ -156,6 +158,7 @@ def make_environment_in(
     """
     whole = environment_digest(request, base)
     with hold(guard, purpose=f"making {request.purpose}", wait=wait, on_wait=say):
+        _bring_back(folder)
         _refuse_foreign(folder)
         record = finished_environment(folder, whole, platform)
         changed = _changed_packages(record, request, platform) if record is not None else ()
@@ -165,13 +168,12 @@ def make_environment_in(
             why = _why_anew(folder, changed, same=record is not None)
             refuse_loss(folder, _record_in(folder), platform, why=why, renew=renew)
             say(f"making {folder} anew: {why}")
-            (folder / _DONE).unlink(missing_ok=True)
-            remove_tree(folder)
         make_folder(folder.parent)
         maker = Maker(
             request=request, folder=folder, cache=cache, base=base, runner=runner, platform=platform, say=say, log=log, pip=pip
         )
-        return _made(maker, whole), True
+        with _set_aside(folder, say=say):
+            return _made(maker, whole), True
 
 
 def _made(maker: Maker, whole: Sha256) -> EnvironmentRecord:
@@ -183,6 +185,42 @@ def _made(maker: Maker, whole: Sha256) -> EnvironmentRecord:
     note_files(maker.folder)
     write_bytes(maker.folder / _DONE, to_json(record))
     return record
+
+
+def _aside(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.hipwright-before")
+
+
+@contextlib.contextmanager
+def _set_aside(folder: Path, *, say: Callable[[str], None]) -> Iterator[None]:
+    """Free an environment's name for the block; a finished one comes back when the block fails, and goes when it ends well."""
+    old = _aside(folder)
+    if (folder / _DONE).is_file():
+        folder.rename(old)
+    else:
+        remove_tree(folder)
+    try:
+        yield
+    except BaseException:
+        if old.exists():
+            _bring_back(folder)
+            say(f"{folder} is again what it was before")
+        raise
+    remove_tree(old)
+
+
+def _bring_back(folder: Path) -> None:
+    """Give a name back to the environment that was set aside for one that did not come to be; a kill leaves both."""
+    old = _aside(folder)
+    if not (old / MARK).is_file():
+        return
+    if (folder / _DONE).is_file():
+        remove_tree(old)
+        return
+    if folder.exists() and not (folder / MARK).is_file() and any(folder.iterdir()):
+        return
+    remove_tree(folder)
+    old.rename(folder)
 
 
 def _refuse_foreign(folder: Path) -> None:

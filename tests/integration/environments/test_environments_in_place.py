@@ -98,7 +98,17 @@ def test_what_a_person_added_stays_and_is_told_and_is_not_lost(place: Place, own
     assert marks_in(record.folder, "rocm") == ["own"]
 
 
-@pytest.mark.parametrize("where", ["include/mine.h", "bin/run.sh", "share/data/d", "lib/{packages}/mymodule.py"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "include/mine.h",
+        "bin/run.sh",
+        "share/data/d",
+        "lib/{packages}/mymodule.py",
+        "project/environment.json",
+        "work/.rocm_sdk.mine",
+    ],
+)
 def test_a_person_s_file_is_not_lost_wherever_it_is(place: Place, own: Path, tmp_path: Path, where: str) -> None:
     folder = tmp_path / "env"
     make(place, folder, wanting(place, own, "rocm"))
@@ -198,6 +208,33 @@ def test_a_failure_leaves_nothing_that_looks_whole(place: Place, own: Path, tmp_
         make(place, folder, request, base=base_of(own))
     assert caught.value.code.name == "install-failed"
     assert not folder.exists()
+
+
+def test_a_request_that_fails_leaves_the_one_that_was_there(place: Place, own: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "env"
+    request = wanting(place, own, "rocm")
+    first, _ = make(place, folder, request)
+    before = tree_of(folder)
+    with pytest.raises(HipwrightError) as caught:
+        make(place, folder, replace(request, requires=("nowhere-to-be-had",)), base=base_of(tmp_path / "empty"))
+    assert caught.value.code.name == "install-failed"
+    assert tree_of(folder) == before
+    assert place.said[-1] == f"{folder} is again what it was before"
+    assert [path.name for path in tmp_path.iterdir() if "env" in path.name] == ["env"]
+    assert make(place, folder, request) == (first, False)
+
+
+@pytest.mark.parametrize("killed", ["while the new one was made", "when the new one was finished"])
+def test_one_that_was_set_aside_by_a_killed_run_is_found_again(place: Place, own: Path, tmp_path: Path, killed: str) -> None:
+    folder, aside = tmp_path / "env", tmp_path / ".env.hipwright-before"
+    request = wanting(place, own, "rocm")
+    first, _ = make(place, folder, request)
+    shutil.copytree(folder, aside, symlinks=True)
+    if killed == "while the new one was made":
+        shutil.rmtree(folder / "lib")
+        (folder / "environment.json").unlink()
+    assert make(place, folder, request) == (first, False)
+    assert not aside.exists()
 
 
 def test_other_versions_of_what_nobody_owns_are_a_person_s_own_business(place: Place, own: Path, tmp_path: Path) -> None:
