@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import msgspec
 from packaging.utils import canonicalize_name
 
 from build_tools.config.load import load_toml
 
-__all__ = ["OwnedNames", "is_owned", "is_rocm", "owned_names"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["OwnedNames", "is_owned", "is_rocm", "owned_names", "owned_places"]
 
 _FILE: Final = Path(__file__).with_name("data") / "owned.toml"
+
+_INFO: Final = ".dist-info"
+_DATA: Final = ".data"
+_PACKAGES: Final = frozenset({"site-packages", "dist-packages"})
 
 _Name = Annotated[str, msgspec.Meta(pattern="^[a-z0-9]+(-[a-z0-9]+)*$")]
 _Prefix = Annotated[str, msgspec.Meta(pattern="^[a-z0-9]+(-[a-z0-9]+)*-$")]
@@ -53,3 +60,24 @@ def is_rocm(name: str) -> bool:
     """Return whether a package name, however spelled, is one of the ROCm packages, which may have a source of their own."""
     normal = canonicalize_name(name)
     return normal == "rocm" or normal.startswith("rocm-")
+
+
+def owned_places(members: Iterable[str]) -> tuple[str, ...]:
+    """Return the owned names whose modules, metadata or programs the members of a wheel would become, or overwrite.
+
+    >>> owned_places(["_rocm_sdk_core/lib/libamdhip64.so.7", "x-1.data/platlib/torch/__init__.py", "torchmetrics/__init__.py"])
+    ('rocm-sdk-core', 'torch')
+    """
+    found = set()
+    for member in members:
+        parts = member.split("/")
+        if parts[0].endswith(_DATA) and len(parts) > 2:  # noqa: PLR2004 - the folder, the kind, and what it has
+            # What goes below the environment's own root may end among its modules too.
+            parts = parts[2:]
+            cuts = [number for number, part in enumerate(parts) if part in _PACKAGES]
+            parts = parts[cuts[-1] + 1 :] if cuts else parts
+        first = parts[0] if parts else ""
+        name = first.partition("-")[0] if first.endswith(_INFO) else first.partition(".")[0].lstrip("_")
+        if name and is_owned(name):
+            found.add(str(canonicalize_name(name)))
+    return tuple(sorted(found))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from build_tools.config.owned import is_owned
+from build_tools.config.owned import is_owned, owned_places
 from build_tools.environments.installed import Distribution, installed_files, unmet_requirements
 from build_tools.environments.network import path_of
 from build_tools.errors import HipwrightError
@@ -97,17 +97,23 @@ def prove_untouched(
     Raises
     ------
     HipwrightError
-        ``owned-name-leak`` naming files that were replaced.
+        ``owned-name-leak`` naming files that were replaced, or packages that put files of their own where an owned package's belong.
     """
+    hint = "leave out the package that brings them"
+    others = {name: files for name, files in installed_files(packages).items() if name not in owned}
     changed = {path for path, stamp in stamps.items() if _stamp(path) != stamp}
     if changed:
-        others = {name: files for name, files in installed_files(packages).items() if name not in owned}
         names = sorted(name for name, files in others.items() if files.keys() & changed)
         replaced = sorted(path.relative_to(folder).as_posix() for path in changed)
         more = f" and {len(replaced) - _SHOWN} more" if len(replaced) > _SHOWN else ""
         who = ", ".join(names) or "a package of the base index"
         message = f"{who} put other files in the place of owned ones: {', '.join(replaced[:_SHOWN])}{more}"
-        raise HipwrightError("owned-name-leak", message, hint="leave out the package that brings them", log=log)
+        raise HipwrightError("owned-name-leak", message, hint=hint, log=log)
+    for name, files in sorted(others.items()):
+        inside = (path.relative_to(packages).as_posix() for path in files if path.is_relative_to(packages))
+        if places := owned_places(inside):
+            message = f"{name} holds files of {', '.join(places)}, which come only from a source that is named for them"
+            raise HipwrightError("owned-name-leak", message, hint=hint, log=log)
 
 
 def _stamp(path: Path) -> Stamp | None:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import zipfile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from build_tools.config.owned import is_owned
+from build_tools.config.owned import is_owned, owned_places
 from build_tools.environments.requires import read_requires
 from build_tools.errors import HipwrightError, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["owned_places", "prove_deps"]
-
-_INFO: Final = ".dist-info"
-_DATA: Final = ".data"
-_PACKAGES: Final = frozenset({"site-packages", "dist-packages"})
+__all__ = ["prove_deps"]
 
 
 def prove_deps(wheels: Sequence[Path]) -> tuple[str, ...]:
@@ -44,27 +40,6 @@ def prove_deps(wheels: Sequence[Path]) -> tuple[str, ...]:
         hint = "bound the requirement so that another version is taken, or take it out of the deps index"
         raise HipwrightError("owned-name-leak", "; ".join(faults), hint=hint)
     return tuple(notes)
-
-
-def owned_places(members: Iterable[str]) -> tuple[str, ...]:
-    """Return the owned names whose modules, metadata or programs the members of a wheel would become, or overwrite.
-
-    >>> owned_places(["_rocm_sdk_core/lib/libamdhip64.so.7", "x-1.data/platlib/torch/__init__.py", "torchmetrics/__init__.py"])
-    ('rocm-sdk-core', 'torch')
-    """
-    found = set()
-    for member in members:
-        parts = member.split("/")
-        if parts[0].endswith(_DATA) and len(parts) > 2:  # noqa: PLR2004 - the folder, the kind, and what it has
-            # What goes below the environment's own root may end among its modules too.
-            parts = parts[2:]
-            cuts = [number for number, part in enumerate(parts) if part in _PACKAGES]
-            parts = parts[cuts[-1] + 1 :] if cuts else parts
-        first = parts[0] if parts else ""
-        name = first.partition("-")[0] if first.endswith(_INFO) else first.partition(".")[0].lstrip("_")
-        if name and is_owned(name):
-            found.add(str(canonicalize_name(name)))
-    return tuple(sorted(found))
 
 
 def _members(wheel: Path) -> list[str]:

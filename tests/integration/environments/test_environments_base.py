@@ -195,6 +195,23 @@ def test_a_package_of_any_name_cannot_replace_an_owned_package_s_files(place: Pl
     assert caught.value.message.startswith("foo put" if listed else ("foo put", "a package of the base index put"))
 
 
+@pytest.mark.parametrize(
+    ("file", "owner"),
+    [("rocm_sdk/extra.py", "rocm-sdk"), ("_rocm_sdk_core/bin/tool", "rocm-sdk-core"), ("torch/__init__.py", "torch")],
+)
+def test_a_package_of_any_name_puts_nothing_where_an_owned_one_belongs(
+    place: Place, tmp_path: Path, file: str, owner: str
+) -> None:
+    own, base = tmp_path / "own", tmp_path / "base"
+    make_wheel(own, "rocm", "1.0", files={"rocm_sdk/__init__.py": "MARK = 'own'\n"})
+    make_wheel(base, "foo", "1.0", files={file: "MARK = 'foo'\n", "torchmetrics/__init__.py": ""})
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"), requires=("rocm", "foo"))
+    with pytest.raises(HipwrightError) as caught:
+        place.make(request, base_of(base))
+    assert caught.value.code.name == "owned-name-leak"
+    assert caught.value.message.startswith(f"foo holds files of {owner}, ")
+
+
 def leave_out(wheel: Path, member: str) -> None:
     """Let a wheel's ``RECORD`` not list one of its files."""
     with zipfile.ZipFile(wheel) as old:
