@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from build_tools import digest
-from build_tools.environments.listing import Listing, PackageSource
+from build_tools.environments.base_listing import BaseListing, base_listing
 from build_tools.environments.network import Network, path_of
 from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.lock import LockedFile
@@ -141,13 +141,11 @@ def fetch_sdist(name: str, version: str, sha256: str, *, base: BaseIndex, cache:
         wanted = Version(version)
     except InvalidVersion:
         raise HipwrightError("bad-version", f"{name} is wanted in the version {version!r}, which PEP 440 cannot read") from None
-    network = base.network()
+    listing = base_listing(base)
     for kept in sorted((cache / "files" / sha256).glob("*")):
         if digest.of_file(kept) == sha256:
             return kept
-    found = [
-        candidate for candidate in _base_files(base, name, network) if candidate.kind == "sdist" and candidate.version == wanted
-    ]
+    found = [candidate for candidate in _base_files(listing, name) if candidate.kind == "sdist" and candidate.version == wanted]
     # A place that states the right hash comes first, then those that state none.
     for candidate in sorted(found, key=lambda one: (one.link.sha256 != sha256, one.link.sha256 is not None)):
         link = candidate.link
@@ -160,8 +158,8 @@ def fetch_sdist(name: str, version: str, sha256: str, *, base: BaseIndex, cache:
             url=link.url,
             sha256=Sha256(sha256),
         )
-        return download(file, cache=cache, network=network)
-    places = " and ".join(redact(place) for place in _base_places(base)) or "no place"
+        return download(file, cache=cache, network=listing.network)
+    places = " and ".join(redact(place) for place in listing.source.find_links) or "no place"
     if found:
         stated = ", ".join(sorted({str(candidate.link.sha256) for candidate in found}))
         message = f"{name} {version} should have the sha256 {sha256}, and {places} offers it with {stated}"
@@ -170,20 +168,13 @@ def fetch_sdist(name: str, version: str, sha256: str, *, base: BaseIndex, cache:
     raise HipwrightError("requirement-missing", message, hint="say `invoke show-config` to see where the base index is set")
 
 
-def _base_places(base: BaseIndex) -> tuple[str, ...]:
-    indexes = () if base.no_index else (*((base.index_url,) if base.index_url else ()), *base.extra_index_urls)
-    return (*base.find_links, *indexes)
-
-
-def _base_files(base: BaseIndex, name: str, network: Network) -> list[Candidate]:
+def _base_files(base: BaseListing, name: str) -> list[Candidate]:
     """Return what every place of the base index offers; a place that is no help is passed by when another one is."""
-    sources = [PackageSource(find_links=(place,)) for place in base.find_links]
-    sources += [PackageSource(index_url=place) for place in _base_places(base)[len(base.find_links) :]]
     found: list[Candidate] = []
     failures: list[HipwrightError] = []
-    for source in sources:
+    for place in base.places:
         try:
-            found += Listing(source=source, network=network).files(name)
+            found += place.files(name)
         except HipwrightError as error:
             failures.append(error)
     if not found and failures:

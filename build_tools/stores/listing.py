@@ -8,8 +8,6 @@ import http
 import http.client
 import io
 import re
-import tempfile
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, NoReturn
 from urllib.parse import quote, unquote, unquote_plus, urlencode, urlsplit, urlunsplit
 
@@ -20,12 +18,14 @@ from build_tools.environments.network import Network, Response
 from build_tools.environments.page import read_hrefs
 from build_tools.errors import HipwrightError
 from build_tools.stores.base import Content, Listed, ObjectInfo, parse_key
-from build_tools.stores.reading import SMALL_BYTES, body_stream, copy_stream, nothing_there, too_large
+from build_tools.stores.reading import SMALL_BYTES, body_stream, copied, nothing_there, too_large
 from build_tools.types import ObjectKey, Sha256
 from build_tools.urls import redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
     from xml.etree.ElementTree import Element
 
 __all__ = ["ListingStore"]
@@ -153,16 +153,9 @@ class ListingStore:
             partial = answer.status == http.HTTPStatus.PARTIAL_CONTENT
             yield _body(answer, start=0 if partial else start, end=None if partial else end)
 
-    @contextlib.contextmanager
-    def as_file(self, key: str) -> Iterator[Path]:
+    def as_file(self, key: str) -> AbstractContextManager[Path]:
         """Give the object in a file of its name, in a folder that goes with the block."""
-        info = self.head(key)
-        if info is None:
-            raise nothing_there(key, self)
-        with tempfile.TemporaryDirectory(prefix="hipwright-") as folder:
-            path = Path(folder, key.rpartition("/")[2])
-            self._compare(key, info.sha256, copy_stream(self, info, path))
-            yield path
+        return copied(self, key, self._compare)
 
     def put(  # noqa: D102 - nothing is written here
         self,

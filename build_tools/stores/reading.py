@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
+import tempfile
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from build_tools.errors import HipwrightError
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
     from build_tools.stores.base import ObjectInfo, Store
 
-__all__ = ["SMALL_BYTES", "body_stream", "bounded", "copy_stream", "nothing_there", "too_large"]
+__all__ = ["SMALL_BYTES", "body_stream", "bounded", "copied", "copy_stream", "nothing_there", "too_large"]
 
 SMALL_BYTES: Final = 256 << 20
 """No object that is read whole is larger: pages, snapshots, records. What is would fill the memory; it is read piece by piece."""
@@ -83,6 +86,33 @@ def body_stream(body: _Reads, size: int, *, failures: type[Exception]) -> IO[byt
 def bounded(source: IO[bytes], size: int) -> IO[bytes]:
     """Return a stream of the next ``size`` bytes of another one, fewer when that one ends before."""
     return io.BufferedReader(_Bounded(source, size, whole=False), buffer_size=_BUFFER)
+
+
+@contextlib.contextmanager
+def copied(store: Store, key: str, compare: Callable[[str, Sha256 | None, Sha256], None]) -> Iterator[Path]:
+    """Give an object in a file of its name, in a folder that goes with the block.
+
+    Parameters
+    ----------
+    store
+        Where it is.
+    key
+        Its key.
+    compare
+        Called with the key, the SHA-256 that the store noted, and that of the bytes; raises when they differ.
+
+    Raises
+    ------
+    HipwrightError
+        ``nothing-published`` when there is no such object; what :func:`copy_stream` and ``compare`` raise.
+    """
+    info = store.head(key)
+    if info is None:
+        raise nothing_there(key, store)
+    with tempfile.TemporaryDirectory(prefix="hipwright-") as folder:
+        path = Path(folder, key.rpartition("/")[2])
+        compare(key, info.sha256, copy_stream(store, info, path))
+        yield path
 
 
 def copy_stream(store: Store, info: ObjectInfo, path: Path) -> Sha256:

@@ -10,16 +10,14 @@ import contextlib
 import io
 import re
 import secrets
-import tempfile
 import threading
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import quote
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
 from build_tools.stores.base import Content, Listed, ObjectInfo, parse_key
-from build_tools.stores.reading import SMALL_BYTES, body_stream, copy_stream, nothing_there, too_large
+from build_tools.stores.reading import SMALL_BYTES, body_stream, copied, nothing_there, too_large
 from build_tools.stores.s3_access import Access, Client, client_for, code_behind, code_of, status_of, translated
 from build_tools.stores.s3_put import MARK, SHA256, Condition, Upload, put_whole, sha256_of_checksum
 from build_tools.types import ObjectKey, Sha256
@@ -27,6 +25,8 @@ from build_tools.urls import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from contextlib import AbstractContextManager
+    from pathlib import Path
 
     from botocore.exceptions import ClientError
     from mypy_boto3_s3.client import S3Client
@@ -187,17 +187,9 @@ class S3Store:
         ):
             yield stream
 
-    @contextlib.contextmanager
-    def as_file(self, key: str) -> Iterator[Path]:
+    def as_file(self, key: str) -> AbstractContextManager[Path]:
         """Give the object in a file of its name, in a folder that goes with the block."""
-        info = self.head(key)
-        if info is None:
-            raise nothing_there(key, self)
-        with tempfile.TemporaryDirectory(prefix="hipwright-") as folder:
-            path = Path(folder, key.rpartition("/")[2])
-            actual = copy_stream(self, info, path)
-            self._compare(key, info.sha256, actual)
-            yield path
+        return copied(self, key, self._compare)
 
     def put(
         self,
