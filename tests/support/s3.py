@@ -31,6 +31,7 @@ _READER_SECRET: Final = "readersecret-0123456789"  # noqa: S105 - as above
 _REGION: Final = "us-east-1"
 _STARTS: Final = 4
 _START_SECONDS: Final = 90.0
+_VOLUMES: Final = 10_000
 _GRPC: Final = 10_000
 """SeaweedFS opens a second port so far above each that it is given."""
 
@@ -152,6 +153,8 @@ def _spawn(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
     master, volume, filer, s3 = _free_ports(4)
     identities = [_identity("admin", _KEY, _SECRET, "Admin", "Read", "List", "Tagging", "Write")]
     identities.append(_identity("reader", _READER, _READER_SECRET, "Read", "List"))
+    # One volume for a bucket, not seven.
+    (folder / "master.toml").write_text("[master.volume_growth]\ncopy_1 = 1\n")
     (folder / "s3.json").write_text(json.dumps({"identities": identities}))
     beside = Path(sys.executable).with_name("weed")
     program = str(beside) if beside.exists() else shutil.which("weed")
@@ -173,7 +176,9 @@ def _spawn(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
         "-s3.port.lance=0",
         "-master.telemetry=false",
         "-master.volumeSizeLimitMB=256",
-        "-volume.max=0",
+        # As many buckets as tests ask for: by itself the server counts the volumes that it may make by the free disk.
+        f"-volume.max={_VOLUMES}",
+        "-volume.minFreeSpace=64MiB",
         "-volume.preStopSeconds=1",
     ]
     # Sockets of its own go to the folder for temporary files, and no proxy is to stand between its parts.
