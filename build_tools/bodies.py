@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.config.project import load_project
-from build_tools.errors import HipwrightError
 from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
@@ -19,13 +18,15 @@ __all__ = ["BODIES", "DEFAULT_PROJECT"]
 DEFAULT_PROJECT: Final = "sample"
 """The project of a command that names none: the bundled one, which needs nothing from outside."""
 
-_FINDING_COLUMNS: Final = ("severity", "rule", "wheel", "member", "what")
-
 
 def _pipeline(command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.pipeline.lock_stage import compare_standing  # noqa: PLC0415 - listing sessions must not pay for the stages
     from build_tools.pipeline.run import run_pipeline  # noqa: PLC0415
 
+    if isinstance(workplace.settings.explain, str):
+        from build_tools.pipeline.check_wheels import explain  # noqa: PLC0415
+
+        return explain(workplace.settings.explain, workplace)
     if workplace.settings.diff is not None and not workplace.settings.projects:
         return compare_standing(command, workplace)
     names = (project,) if project else workplace.settings.projects or (DEFAULT_PROJECT,)
@@ -50,30 +51,17 @@ def _inputs(_command: Command, _project: ProjectName | None, workplace: Workplac
 
 
 def _check_wheels(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
-    from build_tools.checks.run import check_wheels, find_wheels, raise_for  # noqa: PLC0415
-    from build_tools.receipts.record import plain  # noqa: PLC0415
+    from build_tools.pipeline.check_wheels import check_wheels  # noqa: PLC0415
 
-    console = workplace.console
-    wheels = find_wheels(workplace.settings.paths)
-    report = check_wheels(wheels, expectations=None, say=console.say, jobs=workplace.jobs)
-    rows = [(found.severity, found.rule, found.wheel, found.member or "", found.message) for found in report.findings]
-    title = f"{len(wheels)} wheel{'' if len(wheels) == 1 else 's'} judged by {len(report.rules)} rules"
-    if rows:
-        console.table(title, _FINDING_COLUMNS, rows)
-    else:
-        console.say(f"{title}: nothing found")
-    document = {"report": plain(report)}
-    try:
-        raise_for(report)
-    except HipwrightError as error:
-        error.document = document
-        raise
-    return document
+    return check_wheels(workplace)
 
 
 def _show_config(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.pipeline.settings_table import settings_table  # noqa: PLC0415
+    from build_tools.pipeline.show_environment import show_environment  # noqa: PLC0415
 
+    if workplace.settings.stage is not None:
+        return show_environment(workplace)
     return settings_table(workplace)
 
 

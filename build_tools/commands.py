@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import logging
 import os
@@ -20,6 +19,7 @@ from build_tools.bodies import BODIES
 from build_tools.config.project import project_names, session_name
 from build_tools.console.select import console_for
 from build_tools.errors import HipwrightError, Kind
+from build_tools.files import machine_failure
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
 from build_tools.options.fronts import nox_words
 from build_tools.options.helping import help_text
@@ -60,9 +60,6 @@ _LEAST_SECRET: Final = 6
 """Shorter values are no secrets, and masking them would blot words out everywhere."""
 
 _ENDING_SIGNALS: Final = ("SIGTERM", "SIGHUP", "SIGBREAK")
-_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
-_IN_THE_WAY: Final = frozenset({errno.EISDIR, errno.ENOTDIR})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,6 +186,7 @@ class _Edge:
         self.call = call
         self.json = "--json" in call.arguments
         self.traceback = False
+        self.settings: Settings | None = None
         self.secrets = _secrets(call.machine, call.arguments)
         self.console = console_for(call.machine, json=self.json, mask=self._fit_to_show)
 
@@ -211,7 +209,8 @@ class _Edge:
             projects=project_names(call.clone / "external-builds"),
             prog=call.prog,
         )
-        self.secrets |= _secrets({}, _texts(resolved.settings))
+        self.settings = resolved.settings
+        self.secrets |= _secrets(resolved.settings.build_env, _texts(resolved.settings))
         self.json, self.traceback = resolved.settings.json, resolved.settings.traceback
         self.console = console_for(call.machine, json=self.json, mask=self._fit_to_show)
         return resolved
@@ -264,7 +263,7 @@ def _told(edge: _Edge, body: Callable[[_Edge], dict[str, Any] | None]) -> Ending
     except HipwrightError as failure:
         error, status = failure, failure.exit_code
     except Exception as failure:  # noqa: BLE001 - the edge: a person never sees a traceback unless asked for
-        error = (_of_the_machine(failure) if isinstance(failure, OSError) else None) or _internal(failure)
+        error = (_of_the_machine(failure, edge) if isinstance(failure, OSError) else None) or _internal(failure)
         status = error.exit_code
     if error.reproduce is None and error.code.kind is not Kind.USAGE and error.code.name != "interrupted":
         error.reproduce = _again(edge)
@@ -307,7 +306,7 @@ def _processors() -> int:
 
 
 def _secrets(machine: Mapping[str, str], given: Iterable[str]) -> frozenset[str]:
-    """Return what must never be shown: values of the environment whose name says so, and the users and passwords of addresses.
+    """Return what must never be shown: values of the environment whose name says so, and what is secret in addresses.
 
     Parameters
     ----------
@@ -316,12 +315,12 @@ def _secrets(machine: Mapping[str, str], given: Iterable[str]) -> frozenset[str]
     given
         Texts that a person gave: arguments, values of options.
     """
-    words = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "ACCESS_KEY")
+    words = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "ACCESS_KEY", "API_KEY", "APIKEY", "PRIVATE_KEY")
     named = (
         value for name, value in machine.items() if any(word in name.upper() for word in words) and len(value) >= _LEAST_SECRET
     )
     inherited = base_environment(machine).values()
-    of_pip = (value for name, value in machine.items() if name.upper().startswith("PIP_"))
+    of_pip = [value for name, value in machine.items() if name.upper().startswith("PIP_")]
     return frozenset(named).union(*map(secrets_in, (*inherited, *of_pip, *given)))
 
 
@@ -358,22 +357,19 @@ def _again(edge: _Edge) -> str:
     return f"{call.prog} {printable([edge.mask(word) for word in call.arguments])}".removesuffix(" -- ").strip()
 
 
-def _of_the_machine(failure: OSError) -> HipwrightError | None:
-    """Return a failure of the disk or of its permissions as what it is; None for another one."""
-    place = f" {failure.filename}" if failure.filename is not None else ""
-    error = None
-    if failure.errno in _FULL:
-        hint = "free some space there, or choose another folder with --work-dir"
-        error = HipwrightError("disk-space", f"cannot write{place}: {failure.strerror}", hint=hint)
-    elif failure.errno in _FORBIDDEN and place:
-        hint = "see who owns it and what its permissions are, or choose another folder with --work-dir"
-        error = HipwrightError("folder-not-writable", f"cannot read or write{place}: {failure.strerror}", hint=hint)
-    elif failure.errno in _IN_THE_WAY and place:
-        hint = "something else is in its place: move that away, or choose another folder with --work-dir"
-        error = HipwrightError("folder-not-writable", f"cannot read or write{place}: {failure.strerror}", hint=hint)
-    if error is not None:
-        error.__cause__ = failure
-    return error
+def _of_the_machine(failure: OSError, edge: _Edge) -> HipwrightError | None:
+    """Return a failure of the disk or of its permissions as what it is, with the option that names another place; None for another one."""
+    settings, name = edge.settings, failure.filename
+    if settings is None or not isinstance(name, str):
+        return machine_failure(failure)
+    named = {
+        "--dest-dir": settings.dest_dir,
+        "--output-dir": settings.output_dir,
+        "--cache-dir": settings.cache_dir,
+        "--work-dir": settings.work_dir,
+    }
+    inside = (option for option, folder in named.items() if folder is not None and Path(name).is_relative_to(folder))
+    return machine_failure(failure, option=next(inside, None))
 
 
 def _internal(failure: Exception) -> HipwrightError:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from build_tools import files
+from build_tools.checks.explain import all_rules, page_of
 from build_tools.config.buckets import Bucket, BucketTable, bucket_table
 from build_tools.config.channels import ChannelTable
 from build_tools.config.deps_index import DepsIndex
 from build_tools.config.owned import OwnedNames
 from build_tools.config.project import Project
 from build_tools.config.runners import Label, Purpose, RunnerTable, runner_table
+from build_tools.config.support import SupportTable, support_table
 from build_tools.config.targets import Targets
 from build_tools.errors import CODES, Kind
 from build_tools.inputs.catalogue import Catalogue
@@ -56,6 +58,7 @@ SCHEMAS: Final[Mapping[str, type]] = {
     "runners": RunnerTable,
     "series": SeriesFile,
     "snapshot": Snapshot,
+    "support": SupportTable,
     "targets": Targets,
     "verdict": Verdict,
 }
@@ -80,7 +83,12 @@ def reference_pages() -> dict[str, str]:
     """Return all generated pages: their texts by path relative to ``docs/reference``."""
     pages = {"errors.md": _errors(), "commands.md": _commands(), "options.md": _options()}
     pages |= {"buckets.md": _buckets(bucket_table()), "runners.md": _runners(runner_table())}
+    pages["support.md"] = _support(support_table())
     schemas = {name: msgspec.json.schema(model) for name, model in SCHEMAS.items()} | {"hipwright": _settings_schema()}
+    pages |= {
+        "rules/index.md": _rules(),
+        **{f"rules/{rule.name}.md": _page(f"Rule `{rule.name}`", *page_of(rule)) for rule in all_rules()},
+    }
     return pages | {f"schema/{name}.json": _schema(name, schema) for name, schema in sorted(schemas.items())}
 
 
@@ -101,8 +109,10 @@ def find_drift(folder: Path) -> tuple[str, ...]:
         elif path.read_bytes() != text.encode():
             lines.append(f"{name} differs from the code")
     known = set(pages)
-    strays = (path for path in (folder / "schema").glob("*") if path.relative_to(folder).as_posix() not in known)
-    return tuple(lines + [f"{path.relative_to(folder).as_posix()} is no schema of ours" for path in sorted(strays)])
+    for room, what in (("schema", "schema"), ("rules", "rule")):
+        strays = (path for path in (folder / room).glob("*") if path.relative_to(folder).as_posix() not in known)
+        lines += [f"{path.relative_to(folder).as_posix()} is no {what} of ours" for path in sorted(strays)]
+    return tuple(lines)
 
 
 def write_reference(folder: Path) -> tuple[str, ...]:
@@ -133,6 +143,16 @@ def _errors() -> str:
         _table(("kind", "exit status of `invoke`", "means"), kinds),
         "## Codes",
         _table(("code", "kind", "means"), codes),
+    )
+
+
+def _rules() -> str:
+    rows = [(f"[`{rule.name}`]({rule.name}.md)", rule.severity, rule.summary) for rule in all_rules()]
+    return _page(
+        "Rules for wheels",
+        "`nox -s check_wheels -- PATH` judges any wheels by them, and `nox -s check_<p>` those of a build. `-- --explain RULE` tells of one.",
+        "A rule that cannot judge a wheel is named in the report, with the reason; so is one that a project has turned off.",
+        _table(("rule", "severity", "demands"), rows),
     )
 
 
@@ -248,6 +268,21 @@ def _runners(table: RunnerTable) -> str:
     )
 
 
+def _support(table: SupportTable) -> str:
+    rows = []
+    for row in table.rows:
+        reason = f"{row.reason} ([told here]({row.link}))" if row.link else row.reason
+        pythons = ", ".join(f"`{pattern}`" for pattern in row.pythons if pattern != "*") or "any"
+        torch = f"`{row.torch}`" if row.torch else "any"
+        rows.append((f"`{row.project}`", row.feature or "", torch, ", ".join(row.platforms), pythons, row.state, reason))
+    return _page(
+        "What is known to build",
+        "Of the rows that speak of a combination the first one counts; nothing is known of one that no row speaks of. "
+        "A project is skipped, and the reason told, where a combination is unsupported; the other projects of the command go on.",
+        _table(("project", "feature", "torch", "system", "Python", "state", "why"), rows),
+    )
+
+
 def _option_row(option: Option) -> tuple[str, str, str]:
     flags = ", ".join(f"`{flag}`" for flag in (_shown(option), *option.other_flags))
     names = ", ".join(f"`{name}`" for name in (option.environment, *option.other_environment))
@@ -263,7 +298,7 @@ def _option_row(option: Option) -> tuple[str, str, str]:
 
 
 def _shown(option: Option) -> str:
-    value = "" if option.kind == "flag" else f" {option.metavar or 'VALUE'}"
+    value = "" if option.kind == "flag" else f" [{option.metavar}]" if option.is_flag else f" {option.metavar or 'VALUE'}"
     return f"{option.flag}{value}"
 
 

@@ -88,7 +88,10 @@ def _convert(data: dict[str, Any], text: str, path: Path, model: type[M]) -> M:
             steps += _guilty_entry(data, steps, model, message)
         key = ".".join(str(step) for step in steps) or None
         where = Where(file=path, line=line_of(text, steps), key=key)
-        raise HipwrightError("bad-data-file", _PATH.sub("", message), where=where, hint=_near(unknown, model)) from error
+        hint = _near(unknown, model)
+        if key is not None and message.startswith("Expected `object`"):
+            hint = f"it is a table of its own: [{key}]"
+        raise HipwrightError("bad-data-file", _PATH.sub("", message), where=where, hint=hint) from error
 
 
 def _near(unknown: re.Match[str] | None, model: type[Any]) -> str | None:

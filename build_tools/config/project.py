@@ -6,11 +6,11 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
-import msgspec
-
+from build_tools.config.build_recipe import Build
 from build_tools.config.fields import Minutes, NonEmpty, Sha256Text, Table
 from build_tools.config.load import line_of, parse_toml, read_toml
 from build_tools.config.pins import CommitFilePin, Pin, RefKind, RelatedCommitsPin, VersionFilePin
+from build_tools.config.wheel_demands import Check, Wheel
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import ProjectName
 from build_tools.urls import holds_secret
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "VERSION_PLACE",
-    "Build",
     "CommitFilePin",
     "EmbeddedOrigin",
     "GitOrigin",
@@ -35,11 +34,9 @@ __all__ = [
     "RelatedCommitsPin",
     "RocmSdk",
     "SdistOrigin",
-    "SourceCommit",
     "Tests",
     "Version",
     "VersionFilePin",
-    "Wheel",
     "load_project",
     "project_names",
     "session_name",
@@ -135,53 +132,6 @@ class RocmSdk(Table, frozen=True, kw_only=True):
     embedded: str | None = None
 
 
-class Build(Table, frozen=True, kw_only=True):
-    """How the wheel is built: what the build environment holds and what the child's environment says.
-
-    ``requires`` are requirements from the base index beyond the tree's own ``build-system.requires``; ``owned_requires`` come only
-    from the sources that the command names. ``environment`` holds constants, per platform under ``linux`` and ``windows``.
-    ``variables`` names the environment variable that gets a computed value (``version-suffix`` is the local part with its plus sign,
-    for sources that put it behind a version of their own); ``package-versions`` names the variable that gets the version of a package
-    that the wheel pins. A setting of ``config-settings`` may have several values.
-    """
-
-    requires: tuple[str, ...] = ()
-    owned_requires: tuple[str, ...] = ()
-    config_settings: dict[str, str | tuple[str, ...]] = msgspec.field(default_factory=dict)
-    environment: dict[str, str] = msgspec.field(default_factory=dict)
-    linux: dict[str, str] = msgspec.field(default_factory=dict)
-    windows: dict[str, str] = msgspec.field(default_factory=dict)
-    variables: dict[
-        Literal["version", "version-suffix", "build-number", "targets", "rocm-home", "install-requirements", "source-commit"],
-        str,
-    ] = msgspec.field(default_factory=dict)
-    package_versions: dict[str, str] = msgspec.field(default_factory=dict)
-    time_limit_minutes: Minutes = 24 * 60
-
-
-class SourceCommit(Table, frozen=True, kw_only=True):
-    """Where a wheel says which commit it was built from: a Python member, and the name in it that is assigned the commit."""
-
-    member: NonEmpty
-    name: NonEmpty = "git_version"
-
-
-class Wheel(Table, frozen=True, kw_only=True):
-    """What the built wheel must be: its distribution name, members that must be there, requirements that must be exact pins.
-
-    ``version_suffix = "rocm"`` appends the local version of the ROCm packages; ``"none"`` keeps the base version.
-    Without it, a project that needs ROCm packages gets their version, and another one none.
-    """
-
-    distribution: NonEmpty
-    version_suffix: Literal["rocm", "none"] | None = None
-    required_members: tuple[str, ...] = ()
-    linux_members: tuple[str, ...] = ()
-    windows_members: tuple[str, ...] = ()
-    pinned_requirements: tuple[str, ...] = ()
-    source_commit: SourceCommit | None = None
-
-
 class Tests(Table, frozen=True, kw_only=True):
     """The smoke tests that run against the installed wheel."""
 
@@ -208,6 +158,7 @@ class Project(Table, frozen=True, kw_only=True):
     rocm: RocmSdk = RocmSdk()
     build: Build = Build()
     wheel: Wheel
+    check: Check = Check()
     tests: Tests = Tests()
 
     @property

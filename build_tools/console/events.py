@@ -11,8 +11,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from build_tools.errors import HipwrightError
+    from build_tools.types import Severity
 
-__all__ = ["Console", "Event", "Failed", "GroupBegan", "GroupEnded", "Line", "Progress", "Renderer", "Said", "Table"]
+__all__ = [
+    "Annotated",
+    "Console",
+    "Event",
+    "Failed",
+    "GroupBegan",
+    "GroupEnded",
+    "Line",
+    "Printed",
+    "Progress",
+    "Renderer",
+    "Said",
+    "Table",
+]
 
 
 _SEVERAL: Final = 5
@@ -25,6 +39,15 @@ class Said:
 
     text: str
     level: Literal["talk", "warning"] = "talk"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Annotated:
+    """One finding, for renderers that pin such to a run; what shows tables alone has it there."""
+
+    text: str
+    title: str
+    level: Severity
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,13 +104,20 @@ class Table:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Printed:
+    """A result that is a text of its own, such as a script; goes to stdout as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Failed:
     """A failure."""
 
     error: HipwrightError
 
 
-Event = Said | Line | Progress | GroupBegan | GroupEnded | Table | Failed
+Event = Said | Annotated | Line | Progress | GroupBegan | GroupEnded | Table | Printed | Failed
 
 
 class Renderer(Protocol):
@@ -123,6 +153,10 @@ class Console:
         """Say a sentence that wants attention."""
         self.renderer.show(Said(text=self.mask(text), level="warning"))
 
+    def annotate(self, level: Severity, title: str, text: str) -> None:
+        """Pin a finding to the run where that can be done; it is shown elsewhere too."""
+        self.renderer.show(Annotated(text=self.mask(text), title=self.mask(title), level=level))
+
     def line(self, text: str) -> None:
         """Pass on an output line of a running program."""
         self.renderer.show(Line(text=self.mask(text)))
@@ -135,6 +169,10 @@ class Console:
         """Show a result as a table."""
         cells = tuple(tuple(map(self.mask, row)) for row in rows)
         self.renderer.show(Table(title=self.mask(title), columns=tuple(columns), rows=cells, note=self.mask(note)))
+
+    def print(self, text: str) -> None:
+        """Show a result that is a text of its own."""
+        self.renderer.show(Printed(text=self.mask(text)))
 
     def fail(self, error: HipwrightError) -> None:
         """Show a failure."""

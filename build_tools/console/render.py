@@ -12,16 +12,20 @@ from rich.markup import escape
 from rich.status import Status
 from rich.table import Table as RichTable
 
-from build_tools.console.events import Event, Failed, GroupBegan, GroupEnded, Line, Progress, Said, Table
+from build_tools.console.events import Annotated, Event, Failed, GroupBegan, GroupEnded, Line, Printed, Progress, Said, Table
 from build_tools.errors import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from build_tools.errors import HipwrightError
+    from build_tools.types import Severity
 
 __all__ = ["GitHubRenderer", "TerminalRenderer", "failure_text", "markdown_table", "plain_table"]
+
+_LEVELS: Final[Mapping[Severity, str]] = {"error": "error", "warning": "warning", "note": "notice"}
+"""The runner's words for how bad a finding is."""
 
 _COMMAND: Final = re.compile(r"(?P<start>(?:^|[\r\n])[\s\ufeff]*:)(?=:)|##(?=\[)")
 """What GitHub's runner takes for a command: ``::`` at the start of a line, blanks apart, and ``##[`` anywhere in it."""
@@ -101,7 +105,7 @@ class TerminalRenderer:
                 self._print(f"warning: {text}", "yellow")
             case Said(text=text):
                 self._print(text, None)
-            case Line() | Progress():
+            case Line() | Progress() | Annotated():
                 self._tail(event)
             case GroupBegan(title=title):
                 self._title = title
@@ -113,12 +117,10 @@ class TerminalRenderer:
             case GroupEnded(title=title, seconds=seconds, well=well):
                 self.close()
                 self._print(f"{title}: {'done' if well else 'failed'} in {self.clock(seconds)}", None if well else "red")
-            case Table():
+            case Table() | Printed():
                 if not self.quiet_tables:
                     self.close()
-                    width = RichConsole(file=self.out).width if self.out.isatty() else None
-                    self.out.write(plain_table(event, width, colour=self.out.isatty()))
-                    self.out.flush()
+                    self._result(event)
             case Failed(error=error):
                 self.close()
                 self._print(failure_text(error), "red")
@@ -129,7 +131,18 @@ class TerminalRenderer:
             self._status.stop()
             self._status = None
 
-    def _tail(self, event: Line | Progress) -> None:
+    def _result(self, event: Table | Printed) -> None:
+        if isinstance(event, Printed):
+            text = event.text
+        else:
+            width = RichConsole(file=self.out).width if self.out.isatty() else None
+            text = plain_table(event, width, colour=self.out.isatty())
+        self.out.write(text)
+        self.out.flush()
+
+    def _tail(self, event: Line | Progress | Annotated) -> None:
+        if isinstance(event, Annotated):
+            return
         if self._status is not None and event.text.strip():
             room = max(10, self._talk.width - len(self._title) - 8)
             self._status.update(f"{escape(self._title)}  [dim]{escape(event.text.strip()[:room])}[/dim]")
@@ -155,10 +168,8 @@ class GitHubRenderer:
     def show(self, event: Event) -> None:
         """Show one event."""
         match event:
-            case Said(text=text, level="warning"):
-                self._command(f"::warning::{_data(text)}")
-            case Said(text=text):
-                self._write(text)
+            case Said() | Annotated():
+                self._tell(event)
             case Line() | Progress():
                 if isinstance(event, Line) or event.is_told:
                     self._write(f"  {event.text}")
@@ -167,16 +178,29 @@ class GitHubRenderer:
             case GroupEnded(title=title, seconds=seconds, well=well):
                 self._command("::endgroup::")
                 self._write(f"{title}: {'done' if well else 'failed'} in {seconds:.1f} s")
-            case Table():
-                self._summarise(markdown_table(event))
-                if not self.quiet_tables:
-                    self.out.write(_harmless(plain_table(event, None)))
-                    self.out.flush()
+            case Table() | Printed():
+                self._result(event)
             case Failed(error=error):
                 self._fail(error)
 
     def close(self) -> None:
         """Nothing is live here."""
+
+    def _tell(self, event: Said | Annotated) -> None:
+        match event:
+            case Annotated(text=text, title=title, level=level):
+                self._command(f"::{_LEVELS[level]} title={_property(title)}::{_data(text)}")
+            case Said(text=text, level="warning"):
+                self._command(f"::warning::{_data(text)}")
+            case _:
+                self._write(event.text)
+
+    def _result(self, event: Table | Printed) -> None:
+        if isinstance(event, Table):
+            self._summarise(markdown_table(event))
+        if not self.quiet_tables:
+            self.out.write(_harmless(plain_table(event, None) if isinstance(event, Table) else event.text))
+            self.out.flush()
 
     def _fail(self, error: HipwrightError) -> None:
         place = ""

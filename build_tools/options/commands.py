@@ -37,6 +37,11 @@ _OF_ONE: Final = frozenset(
         "exclude",
         "extract",
         "clean",
+        "develop",
+        "verify-reproducible",
+        "bundle-rocm",
+        "baseline",
+        "stage",
         "activate-in-future-github-actions-steps",
     }
 )
@@ -62,9 +67,21 @@ _STORE: Final = ("store", "bucket", "endpoint-url")
 _OUTPUTS: Final = (*_STORE, "repository", "platform", "release-type")
 _ROCM: Final = ("python", *_ROCM_FROM, "artifact-group", *_STORE, "repository", "find-links", "index-url", "timeout")
 _RUN: Final = ("from-receipt", "dry-run", "explain", "force", "verify", "hipify", "strict", "three-way", "discard-local")
-_BUILD: Final = ("gpu-family", "gfx", "artifact-group", "jobs")
+_BUILD: Final = (
+    "gpu-family",
+    "gfx",
+    "artifact-group",
+    "jobs",
+    "compiler-cache",
+    "compiler-cache-store",
+    "compiler-cache-size",
+    "build-env",
+    "verify-reproducible",
+    "bundle-rocm",
+)
+_CHECK: Final = ("baseline",)
 _PUBLISH: Final = (*_STORE, "repository", "run-id")
-_ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_PUBLISH, "channel", *_COMMON)
+_ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "channel", *_COMMON)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -138,7 +155,18 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="check_wheels",
         front="nox",
         summary="Judge any wheels: files, or folders that hold some.",
-        option_names=("jobs", "json", "traceback"),
+        option_names=(
+            "projects",
+            "find-links",
+            "index-url",
+            "gpu-family",
+            "gfx",
+            "platform",
+            "jobs",
+            "explain",
+            *_CHECK,
+            *_COMMON,
+        ),
         paths="wheels, or folders that hold some",
     ),
     Command(
@@ -256,7 +284,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="show-config",
         front="invoke",
         summary="Show every option's value and where it came from.",
-        option_names=tuple(name for name in OPTIONS if name not in _OF_ONE),
+        option_names=(*(name for name in OPTIONS if name not in _OF_ONE), "bundle-rocm", "stage"),
     ),
     Command(
         name="show-hipify",
@@ -332,28 +360,28 @@ PROJECT_COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="build",
         front="nox",
         summary="Build {project} wheels, with all that comes before.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, "develop", "from", *_COMMON),
         until=Stage.BUILD,
     ),
     Command(
         name="check",
         front="nox",
         summary="Judge the {project} wheels that were built.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, "from", *_COMMON),
         until=Stage.CHECK,
     ),
     Command(
         name="upload",
         front="nox",
         summary="Publish the {project} wheels into the run's outputs.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_PUBLISH, "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "from", *_COMMON),
         until=Stage.PUBLISH,
     ),
     Command(
         name="test",
         front="nox",
         summary="Install {project} from where it was published, and run its smoke tests.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_PUBLISH, "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "from", *_COMMON),
         until=Stage.TEST,
     ),
 )

@@ -44,7 +44,7 @@ def task_for(command: Command, projects: Sequence[str], run: Callable[[list[str]
                 name += "_"
             flags[name] = flag
             helps[name] = option.help
-            default: Any = False if option.kind == "flag" else [] if option.repeatable else None
+            default: Any = False if option.is_flag else [] if option.repeatable else None
             if option.repeatable:
                 lists.append(name)
             parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))

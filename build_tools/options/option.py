@@ -10,7 +10,20 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUPS", "Group", "Option", "OptionKind"]
 
-OptionKind = Literal["text", "path", "location", "locations", "flag", "integer", "choice", "names", "requirements", "patterns"]
+OptionKind = Literal[
+    "text",
+    "path",
+    "location",
+    "locations",
+    "flag",
+    "flag-or-text",
+    "integer",
+    "choice",
+    "names",
+    "requirements",
+    "patterns",
+    "assignments",
+]
 Group = Literal["what", "rocm", "packages", "where", "how"]
 
 GROUPS: Final[Mapping[Group, str]] = {
@@ -27,7 +40,8 @@ class Option:
     """One option.
 
     ``field_name`` is the field of the settings that holds the value. ``kind`` says how a text becomes a value: ``path`` and ``location`` (a path or a URL) are relative to where they were given;
-    ``names`` is a comma list, ``requirements`` are parted by blanks, ``locations`` and ``patterns`` are repeatable. ``words`` are texts
+    ``names`` is a comma list, ``requirements`` are parted by blanks, ``locations``, ``patterns`` and ``assignments`` (``NAME=VALUE``) are
+    repeatable; a ``flag-or-text`` is a flag that may have a text. ``words`` are texts
     that a location takes for themselves. ``per_project`` makes one option per project, its flag in
     the form ``--<project>-<name>``. Options with the same ``says`` say the same thing differently.
     """
@@ -66,4 +80,9 @@ class Option:
     @property
     def repeatable(self) -> bool:
         """Whether it may be given several times."""
-        return self.kind in {"names", "locations", "requirements", "patterns"}
+        return self.kind in {"names", "locations", "requirements", "patterns", "assignments"}
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether it may be given without a value."""
+        return self.kind in {"flag", "flag-or-text"}

@@ -66,5 +66,7 @@ def spelled(flag: str, text: str) -> list[str]:
 def _several(flag: str, kind: str, value: Any) -> list[str]:  # noqa: ANN401 - any option's value
     if kind == "names":
         return spelled(flag, ",".join(str(entry) for entry in value))
+    if kind == "assignments":
+        return [word for name, text in value.items() for word in (flag, f"{name}={text}")]
     texts = value if isinstance(value, tuple) else (value,)
     return [word for text in texts for word in spelled(flag, str(text))]

@@ -64,6 +64,11 @@ def command_parser(command: Command, projects: Sequence[str], prog: str) -> argp
                 if option.kind == "flag":
                     section.add_argument(flag, dest=target, action="append_const", const="1", help=option.help)
                     continue
+                if option.kind == "flag-or-text":
+                    section.add_argument(
+                        flag, dest=target, action="append", nargs="?", const="1", metavar=option.metavar, help=option.help
+                    )
+                    continue
                 text = option.help if project is None else option.help.replace("the project", project)
                 section.add_argument(flag, dest=target, action="append", metavar=option.metavar or "VALUE", help=text)
     if command.plain is not None:
@@ -216,7 +221,7 @@ def _as_given(option: Option, name: str, text: str) -> str:
     """Return an environment text in the form that the command line has: systems of today separate lists by semicolons or spaces."""
     if option.kind == "names" and name in option.other_environment:
         return re.sub(r"[;,\s]+", ",", text.strip())
-    return text.lower() if option.kind == "flag" else text
+    return text.lower() if option.is_flag else text
 
 
 def _refuse_unknown_names(environment: Mapping[str, str], projects: Sequence[str]) -> None:
@@ -250,7 +255,9 @@ def _from_file(command: Command, path: Path, projects: Sequence[str]) -> dict[st
             raise HipwrightError("bad-data-file", f"there is no option {key!r}", where=where, hint=hint)
         option, project = known[key]
         values = value if isinstance(value, list) else [value]
-        wrong = (option.kind == "flag") != isinstance(value, bool) or not all(isinstance(entry, str | int) for entry in values)
+        switch = isinstance(value, bool)
+        wrong = (switch and not option.is_flag) or (not switch and option.kind == "flag")
+        wrong = wrong or not all(isinstance(entry, str | int) for entry in values)
         if wrong or (isinstance(value, list) and not option.repeatable):
             message = f"{key} takes {'true or false' if option.kind == 'flag' else option.kind}, not {value!r}"
             raise HipwrightError("bad-data-file", message, where=where)

@@ -26,6 +26,7 @@ STAGE_OPTIONS: Final = frozenset({"from", "until", "force"})
 
 _URL: Final = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _SCP: Final = re.compile(r"^[\w.-]+@[\w.-]+:")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORT: Final = 12
 _SHOWN: Final = 40
 _LARGEST: Final = 2**31 - 1
@@ -70,24 +71,38 @@ def value_of(option: Option, given: list[Given]) -> Any:  # noqa: ANN401 - the f
     """
     first = given[0]
     match option.kind:
-        case "flag":
-            return _is_on(first) != option.negative
-        case "integer":
-            return _integer(first)
-        case "path":
-            return absolute(first)
-        case "location":
-            return first.text if first.text in option.words else _location(first)
-        case "locations":
-            return tuple(_location(entry) for entry in given)
         case "names":
             return _names(option, given)
         case "requirements":
             return _requirements(given)
-        case "patterns":
-            return tuple(_pattern(entry) for entry in given)
-        case "text" | "choice":
-            return _text(option, first)
+        case "locations" | "patterns" | "assignments":
+            return _each(option, given)
+        case _:
+            return _one(option, first)
+
+
+def _each(option: Option, given: list[Given]) -> Any:  # noqa: ANN401 - the field's own type
+    if option.kind == "locations":
+        return tuple(_location(entry) for entry in given)
+    if option.kind == "patterns":
+        return tuple(_pattern(entry) for entry in given)
+    return dict(_assignment(entry) for entry in given)
+
+
+def _one(option: Option, given: Given) -> Any:  # noqa: ANN401 - the field's own type
+    match option.kind:
+        case "flag":
+            return _is_on(given) != option.negative
+        case "flag-or-text":
+            return given.text.lower() in _ON if given.text.lower() in _ON | _OFF else _text(option, given)
+        case "integer":
+            return _integer(given)
+        case "path":
+            return absolute(given)
+        case "location":
+            return given.text if given.text in option.words else _location(given)
+        case _:
+            return _text(option, given)
 
 
 def _is_on(given: Given) -> bool:
@@ -134,10 +149,24 @@ def _pattern(given: Given) -> str:
     return given.text
 
 
+def _assignment(given: Given) -> tuple[str, str]:
+    name, equals, value = given.text.partition("=")
+    if not equals or not _VARIABLE.fullmatch(name):
+        message = f"{given.origin} takes NAME=VALUE, not {given.text[:_SHOWN]!r}"
+        raise HipwrightError("bad-option-value", message)
+    if set(value) & set("\0\r\n"):
+        raise HipwrightError("bad-option-value", f"{given.origin}: the value of {name} has more than one line")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise HipwrightError("bad-option-value", f"{given.origin}: the value of {name} is no UTF-8: {value[:_SHOWN]!a}") from None
+    return name, value
+
+
 def _text(option: Option, given: Given) -> str:
     if not given.text:
         raise HipwrightError("bad-option-value", f"{given.origin} is empty")
-    if option.kind == "text":
+    if option.kind != "choice":
         return given.text
     chosen = _choice(option, given)
     return Stage(chosen) if option.name in STAGE_OPTIONS else chosen

@@ -6,7 +6,7 @@ from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
 from build_tools.types import Severity
 
-__all__ = ["CheckReport", "Finding", "JudgedWheel"]
+__all__ = ["CheckReport", "Finding", "JudgedWheel", "Unjudged"]
 
 
 class Finding(Record, frozen=True, kw_only=True):
@@ -27,13 +27,27 @@ class JudgedWheel(Record, frozen=True, kw_only=True):
     sha256: Sha256
 
 
+class Unjudged(Record, frozen=True, kw_only=True):
+    """A rule that could not judge a wheel, and why."""
+
+    rule: str
+    wheel: str
+    why: str
+
+
 class CheckReport(Record, frozen=True, kw_only=True):
-    """What the rules found; ``rules`` names every rule that ran."""
+    """What the rules found.
+
+    ``rules`` names every rule that judged a wheel. ``off`` are the rules that a project has turned off, by name, with its reason;
+    ``unjudged`` says which could not judge which wheel.
+    """
 
     project: str | None
     wheels: tuple[JudgedWheel, ...]
     rules: tuple[str, ...]
     findings: tuple[Finding, ...]
+    off: dict[str, str] = {}
+    unjudged: tuple[Unjudged, ...] = ()
 
     @property
     def passed(self) -> bool:

@@ -6,7 +6,9 @@ from build_tools.receipts.ids import CommitId, Sha256, TreeId
 from build_tools.receipts.record import Record
 
 __all__ = [
+    "BuiltAgainst",
     "BuiltWheels",
+    "CacheUse",
     "EnvironmentRecord",
     "InstalledPackage",
     "LocalChanges",
@@ -102,10 +104,33 @@ class WheelFile(Record, frozen=True, kw_only=True):
     size: int
 
 
+class BuiltAgainst(Record, frozen=True, kw_only=True):
+    """A wheel of another project that a build had in its environment."""
+
+    project: str
+    distribution: str
+    version: str
+    filename: str
+    sha256: Sha256
+
+
+class CacheUse(Record, frozen=True, kw_only=True):
+    """What a compiler cache did for one build: counts by language. ``held`` says whether it had anything before."""
+
+    tool: str
+    hits: dict[str, int] = {}
+    misses: dict[str, int] = {}
+    errors: int = 0
+    held: bool = False
+
+
 class BuiltWheels(Record, frozen=True, kw_only=True):
     """What a build made, and what it was meant to be.
 
     ``pins`` are the requirements that the wheel's metadata must state exactly. ``local`` is the digest of a person's changes.
+    ``against`` are the wheels that were built before it and that it was built with. ``objects`` is how many objects were compiled, None
+    when the build did not tell. ``reproducible`` says whether a second build made the same bytes, None when none was made. ``bundled`` is
+    the version of ROCm that the wheel holds.
     """
 
     project: str
@@ -116,3 +141,8 @@ class BuiltWheels(Record, frozen=True, kw_only=True):
     pins: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     local: Sha256 | None = None
+    against: tuple[BuiltAgainst, ...] = ()
+    cache: CacheUse | None = None
+    objects: int | None = None
+    reproducible: bool | None = None
+    bundled: str | None = None

@@ -119,15 +119,15 @@ def test_values_that_are_secret_by_name_are_masked(monkeypatch: pytest.MonkeyPat
 def test_passwords_in_addresses_are_masked_wherever_they_were_given(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    secrets = ("proxy-hush", "pip%20hush", "pip hush", "option-hush", "bare-hush", "environment-hush")
+    secrets = ("proxy-hush", "pip%20hush", "pip hush", "option-hush", "bare-hush", "environment-hush", "query-hush", "store-hush")
     machine = {
         **os.environ,
         "HTTPS_PROXY": "http://bob:proxy-hush@proxy.example:1",
         "http_proxy": "bob:bare-hush@proxy.example:1",
-        "PIP_EXTRA_INDEX_URL": "https://e.example/ https://me:pip%20hush@e.example/",
+        "PIP_EXTRA_INDEX_URL": "https://e.example/?sig=query-hush https://me:pip%20hush@e.example/",
         "HIPWRIGHT_FIND_LINKS": "https://me:environment-hush@e.example/",
     }
-    arguments = ["--rocm-index-url", "https://me:option-hush@e.example/it's"]
+    arguments = ["--rocm-index-url", "https://me:option-hush@e.example/it's", "--store=https://e.example/?sig=store-hush"]
     text = "\n".join((*machine.values(), *secrets, *arguments))
 
     def leaky(_command: Command, _project: ProjectName | None, place: Workplace) -> dict[str, Any]:
@@ -203,6 +203,9 @@ def test_what_a_failing_command_had_found_is_in_its_document(
         (OSError(errno.EROFS, "Read-only file system", "/srv/x"), "folder-not-writable"),
         (IsADirectoryError(errno.EISDIR, "Is a directory", "/srv/x"), "folder-not-writable"),
         (NotADirectoryError(errno.ENOTDIR, "Not a directory", "/srv/x"), "folder-not-writable"),
+        (OSError(errno.EFBIG, "File too large"), "folder-not-writable"),
+        (OSError(errno.EBUSY, "Device or resource busy", "/srv/x"), "folder-not-writable"),
+        (OSError(errno.ENAMETOOLONG, "File name too long", "/srv/x"), "folder-not-writable"),
         (PermissionError(errno.EPERM, "Operation not permitted"), "internal"),
         (FileNotFoundError(errno.ENOENT, "No such file", "/srv/x"), "internal"),
     ],
@@ -218,6 +221,20 @@ def test_a_disk_that_is_full_or_shut_is_no_fault_of_ours(
     err = capsys.readouterr().err
     assert str(failure.strerror) in err
     assert failure.filename is None or failure.filename in err
+
+
+def test_a_full_disk_names_the_option_that_led_there(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def failing(_command: Command, _project: ProjectName | None, place: Workplace) -> dict[str, Any]:
+        raise OSError(errno.ENOSPC, "No space left on device", str(place.work_dir / "x" if inside else tmp_path / "y"))
+
+    replace_body(monkeypatch, failing)
+    for inside in (True, False):
+        execute(call("--work-dir", str(tmp_path / "work")))
+        err = capsys.readouterr().err
+        assert "choose another folder" in err
+        assert ("with --work-dir" in err) is inside
 
 
 def test_wrong_arguments_and_faults_while_reading_them_end_alike(

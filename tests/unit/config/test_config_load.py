@@ -260,3 +260,20 @@ def test_an_origin_with_a_password_is_refused_without_repeating_it(tmp_path: Pat
     assert "--thing-origin" in caught.value.message
     (tmp_path / "thing" / "project.toml").write_text(GOOD.replace("https://", "ssh://git@"), encoding="utf-8")
     assert load_project(tmp_path, ProjectName("thing")).name == "thing"
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "hint"),
+    [
+        ('[check]\nglibc = "banana"', "check.glibc", None),
+        ('[check]\nglibc = "3.1"', "check.glibc", None),
+        ('[check.rules]\nrecord = "off"', "check.rules.record", "it is a table of its own: [check.rules.record]"),
+    ],
+)
+def test_what_a_check_cannot_go_by_is_refused_where_it_stands(tmp_path: Path, line: str, key: str, hint: str | None) -> None:
+    (tmp_path / "thing").mkdir()
+    (tmp_path / "thing" / "project.toml").write_text(GOOD.replace("[wheel]", f"{line}\n[wheel]"), encoding="utf-8")
+    with pytest.raises(HipwrightError) as caught:
+        load_project(tmp_path, ProjectName("thing"))
+    assert caught.value.where is not None
+    assert (caught.value.where.key, caught.value.hint) == (key, hint)

@@ -36,6 +36,19 @@ def test_not_owned(name: str) -> None:
     assert not is_owned(name)
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("rcom", "rocm"), ("roc", "rocm"), ("rocmm", "rocm"), ("torch-vision", "torchvision"), ("Trition", "triton"),
+        ("rcom-sdk-core", "rocm-sdk-core"), ("amd-torch_devices-gfx942", "amd-torch-device-gfx942"),
+        ("rocm", None), ("rocm-sdk-cor", None), ("torchao", None), ("torchrec", None), ("numpy", None),
+        ("a", None),
+    ],
+)  # fmt: skip
+def test_what_is_a_slip_away_from_an_owned_name(typed: str, meant: str | None) -> None:
+    assert owned_names().meant_by(typed) == meant
+
+
 def test_a_list_with_a_loose_glob_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "owned.toml"
     for prefix in ("torch", "torch*", "-", "Rocm-"):

@@ -105,3 +105,10 @@ def test_a_target_takes_what_is_its_own_by_the_parts_of_the_name(wanted: str, ta
 def test_what_is_wanted_must_be_something() -> None:
     with pytest.raises(HipwrightError):
         offers("gfx9420", ["gfx9420"])
+
+
+def test_targets_that_are_parted_by_other_than_commas_are_told_so() -> None:
+    for text in ("gfx942;gfx1201", "gfx942 gfx1201"):
+        with pytest.raises(HipwrightError) as caught:
+            parse_targets((text,))
+        assert caught.value.hint == "part them by commas: gfx942,gfx1201"

@@ -179,3 +179,19 @@ def test_a_failed_group_says_so() -> None:
     with pytest.raises(ZeroDivisionError), console.group("check"):
         _ = 1 // 0
     assert "check: failed in" in err.getvalue()
+
+
+def test_a_finding_is_pinned_to_a_run_of_github_and_says_nothing_twice_elsewhere() -> None:
+    err = io.StringIO()
+    console = Console(
+        renderer=GitHubRenderer(out=io.StringIO(), err=err, summary=None), mask=lambda text: text.replace("s3cret", "***")
+    )
+    console.annotate("error", "record: a,b", "x.whl: 100%\n::error::s3cret")
+    console.annotate("note", "size", "small")
+    assert err.getvalue().splitlines() == [
+        "::error title=record%3A a%2Cb::x.whl: 100%25%0A: :error::***",
+        "::notice title=size::small",
+    ]
+    people = io.StringIO()
+    Console(renderer=TerminalRenderer(out=people, err=people)).annotate("error", "record", "x.whl")
+    assert not people.getvalue()

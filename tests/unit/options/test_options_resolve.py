@@ -298,3 +298,13 @@ def test_a_location_may_be_a_word_of_its_own() -> None:
     command = COMMANDS["doctor"]
     assert read(command, ["--rocm-path", "env"]).settings.rocm_path == "env"
     assert Path(read(command, ["--rocm-path", "./env"]).settings.rocm_path or "").is_absolute()
+
+
+@pytest.mark.parametrize("from_where", ["command line", "environment"])
+def test_a_variable_that_is_no_text_is_refused_and_named(from_where: str) -> None:
+    odd = b"ODD=\xff".decode("utf-8", "surrogateescape")
+    given = (["--build-env", odd], {}) if from_where == "command line" else ([], {"HIPWRIGHT_BUILD_ENV": odd})
+    error = refused(BUILD, *given)
+    assert error.code.name == "bad-option-value"
+    assert "the value of ODD is no UTF-8" in error.message
+    error.message.encode()
