@@ -8,7 +8,6 @@ environment of its own, made on first use.
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import sys
 from dataclasses import dataclass
@@ -101,10 +100,8 @@ def fill(server: S3Server, folder: Path) -> str:
 def main(arguments: Sequence[str]) -> None:
     count = rounds(arguments, 5)
     aws = program("aws")
-    # The server is started by its name.
-    os.environ["PATH"] = f"{program('weed').parent}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
     two_processors()
-    with scratch() as folder, seaweed(folder / "server") as server:
+    with scratch() as folder, seaweed(folder / "server", program=program("weed")) as server:
         work = Work(server=server, bucket=fill(server, folder), folder=folder, aws=aws)
         found = pairs(work.ours, work.sync, count)
         run = folder / "run"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import secrets
@@ -25,6 +26,7 @@ __all__ = [
     "free_space",
     "hold",
     "is_device",
+    "machine_failure",
     "make_folder",
     "remove_tree",
     "temporary_folder",
@@ -37,6 +39,23 @@ _PARTIAL: Final = ".partial-"
 _DEVICES: Final = frozenset(
     {"CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10))}
 )
+
+_UNITS: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_IN_THE_WAY: Final = frozenset({errno.EISDIR, errno.ENOTDIR})
+_LIMITS: Final = {
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f), unless the disk takes none so large",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.ENFILE: "this machine has too many open files: end what has them",
+    errno.ENAMETOOLONG: "a path is longer than the disk takes",
+    errno.ELOOP: "links lead in a circle: remove one of them",
+    errno.EBUSY: "a disk is mounted there, or a program uses it",
+    errno.ETXTBSY: "a program there is running: end it",
+    errno.EIO: "look whether the disk is sound",
+    errno.ESTALE: "mount the disk anew",
+}
+"""What the operating system refuses whatever a program does, and what helps."""
 
 
 def utc_now() -> str:
@@ -53,8 +72,8 @@ def is_device(name: str) -> bool:
     return name.partition(".")[0].upper() in _DEVICES
 
 
-def make_folder(path: Path, *, option: str = "--work-dir") -> Path:
-    """Make a folder with its parents and prove that it can be written.
+def make_folder(path: Path, *, option: str | None = "--work-dir") -> Path:
+    """Make a folder with its parents and prove that it can be written; ``option`` is what names another one.
 
     Raises
     ------
@@ -68,12 +87,14 @@ def make_folder(path: Path, *, option: str = "--work-dir") -> Path:
         probe.unlink()
     except OSError as error:
         message = f"cannot write in {path}: {error.strerror}"
-        raise HipwrightError("folder-not-writable", message, hint=f"choose another folder with {option}") from error
+        raise HipwrightError("folder-not-writable", message, hint=_another(option)) from error
     return path
 
 
-def free_space(path: Path, needed: int, *, option: str = "--work-dir") -> None:
+def free_space(path: Path, needed: int, *, option: str | None = "--work-dir") -> None:
     """Prove that a folder's disk has ``needed`` bytes free; missing folders are judged by their nearest parent.
+
+    ``option`` is what names another folder.
 
     Raises
     ------
@@ -85,8 +106,40 @@ def free_space(path: Path, needed: int, *, option: str = "--work-dir") -> None:
         probe = probe.parent
     free = shutil.disk_usage(probe).free
     if free < needed:
-        message = f"{path} has {free / 2**30:.1f} GiB free, and {needed / 2**30:.1f} GiB are needed"
-        raise HipwrightError("disk-space", message, hint=f"free some space there, or choose another folder with {option}")
+        unit, name = next(((size, name) for size, name in _UNITS if needed >= size / 10), _UNITS[-1])
+        message = f"{path} has {free / unit:.1f} {name} free, and {needed / unit:.1f} {name} are needed"
+        raise HipwrightError("disk-space", message, hint=f"free some space there, or {_another(option)}")
+
+
+def machine_failure(failure: OSError, *, option: str | None = None) -> HipwrightError | None:
+    """Return a failure of the disk or of its permissions as what it is; None for another one, which is a fault of the program.
+
+    Parameters
+    ----------
+    failure
+        What the operating system said.
+    option
+        What names another folder than the one that it happened in.
+    """
+    place = f" {failure.filename}" if failure.filename is not None else ""
+    code, doing = "folder-not-writable", f"cannot read or write{place}"
+    if failure.errno in _FULL:
+        code, doing, hint = "disk-space", f"cannot write{place}", "free some space there"
+    elif failure.errno in _LIMITS:
+        hint = _LIMITS[failure.errno]
+    elif failure.errno in _FORBIDDEN and place:
+        hint = "see who owns it and what its permissions are"
+    elif failure.errno in _IN_THE_WAY and place:
+        hint = "something else is in its place: move that away"
+    else:
+        return None
+    error = HipwrightError(code, f"{doing}: {failure.strerror}", hint=f"{hint}, or {_another(option)}")
+    error.__cause__ = failure
+    return error
+
+
+def _another(option: str | None) -> str:
+    return f"choose another folder{f' with {option}' if option else ''}"
 
 
 def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
+from build_tools.child_end import wait_for_end
 from build_tools.errors import HipwrightError
 from build_tools.logs import first_error, how_it_ended
 from build_tools.urls import mask_userinfo
@@ -143,7 +144,7 @@ class Runner:
             timed_out = False
             try:
                 reader.start()
-                process.wait(timeout)
+                wait_for_end(process, timeout)
             except subprocess.TimeoutExpired:
                 timed_out = True
             finally:

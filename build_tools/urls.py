@@ -10,7 +10,17 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["foreign_scheme", "holds_secret", "is_unclear", "is_url", "mask_userinfo", "redact", "secrets_in", "userinfo_of"]
+__all__ = [
+    "foreign_scheme",
+    "holds_secret",
+    "is_unclear",
+    "is_url",
+    "mask_userinfo",
+    "redact",
+    "secrets_in",
+    "userinfo_of",
+    "without_query",
+]
 
 _SCHEMES: Final = frozenset({"http", "https", "file"})
 _SCHEME: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):", re.IGNORECASE)
@@ -20,11 +30,16 @@ _USERINFO: Final = re.compile(r"^(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<userinfo>[^
 _BARE: Final = re.compile(r"^(?P<userinfo>[^/?#@:\s\\]+:[^/?#@\s\\]*)@(?=[\w.-]+(:\d+)?/?$)")
 """A proxy may be named without a scheme, as ``user:password@host:port``."""
 
-_IN_TEXT: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*)://(?P<userinfo>[^/?#\s\"'<>`]*)@", re.IGNORECASE)
-_AUTHORITY: Final = re.compile(r"[a-z][a-z0-9+.-]*://(?P<authority>[^/?#\\]*)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
+# Where a text is searched, schemes have a longest length: each letter of a long word would be looked at as often as the word has letters.
+_IN_TEXT: Final = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,31})://(?P<userinfo>[^/?#\s\"'<>`]*)@", re.IGNORECASE)
+_AUTHORITY: Final = re.compile(r"[a-z][a-z0-9+.-]{0,31}://(?P<authority>[^/?#\\]*)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 _PORT: Final = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
 _ENDS_ONE: Final = re.compile(r"[\s\"'<>`]")
 """What ends an address in a text, so that nobody finds the rest of one that holds it."""
+
+_ENDS_QUERY: Final = re.compile(r"[#\s\"'<>`]")
+_PLACEHOLDER: Final = "USER:PASSWORD"
+"""What hints have in the place of a user and a password."""
 
 _LEAST_PASSWORD: Final = 6
 _LEAST_TOKEN: Final = 16
@@ -80,6 +95,16 @@ def redact(url: str) -> str:
     return f"{found['scheme']}://{f'{kept}@' if kept else ''}{url[found.end() :]}"
 
 
+def without_query(url: str) -> str:
+    """Return an address as :func:`redact` does, and ``***`` for its query, which may be a token or a signature; another text stays as it is.
+
+    >>> without_query("https://me:secret@host.example/simple?token=abc")
+    'https://host.example/simple?***'
+    """
+    start, mark, query = redact(url).partition("?")
+    return f"{start}?***" if is_url(url) and mark and query else redact(url)
+
+
 def mask_userinfo(text: str) -> str:
     """Return a text in which the secret part of every address is ``***``."""
     if "://" not in text or "@" not in text:
@@ -110,7 +135,13 @@ def holds_secret(text: str) -> bool:
 
 
 def secrets_in(text: str) -> frozenset[str]:
-    """Return what must not be shown of the addresses in a text: passwords alone and with their user, and users that may be tokens."""
+    """Return what must not be shown of the addresses in a text: passwords alone and with their user, and users that may be tokens.
+
+    So may the values in an address's query be, or signatures: all but short ones, as written and as meant.
+
+    >>> sorted(secrets_in("--store=https://host.example/simple?token=abcdef123&page=2"))
+    ['abcdef123']
+    """
     return frozenset(secret for word in text.split() for secret in _secrets_of(word))
 
 
@@ -126,6 +157,10 @@ def _secrets_of(word: str) -> Iterator[str]:
             yield from (userinfo, unquote(userinfo))
         elif not colon and not _is_ssh(scheme) and len(user) >= _LEAST_TOKEN:
             yield from (user, unquote(user))
+    for piece in _ENDS_QUERY.split(word):
+        query = piece.partition("://")[2].partition("?")[2]
+        values = [part.partition("=")[2] or part for part in query.split("&")]
+        yield from (text for value in values for text in (value, unquote(value)) if len(text) >= _LEAST_PASSWORD)
 
 
 def _is_ssh(scheme: str) -> bool:
@@ -138,6 +173,8 @@ def _account(found: re.Match[str]) -> str:
 
 def _masked(found: re.Match[str]) -> str:
     account = _account(found)
+    if found["userinfo"] == _PLACEHOLDER:
+        return _PLACEHOLDER
     if not account:
         return "***" if found["userinfo"] else ""
     return account if ":" not in found["userinfo"] else f"{account}:***"

@@ -121,8 +121,8 @@ class Workplace:
         server = Access(machine=self.machine, endpoint_url=self.settings.endpoint_url).server
         return f"{address} at {redact(server)}" if server and address.startswith("s3://") else address
 
-    def open_store(self, *, writing: bool, address: str | None = None) -> Store:
-        """Return the store that the options name, or the one at ``address``.
+    def open_store(self, *, writing: bool, address: str | None = None, option: str = "--store") -> Store:
+        """Return the store that the options name, or the one at ``address``, which ``option`` names.
 
         Raises
         ------
@@ -140,6 +140,7 @@ class Workplace:
                 region=known.region if known and self.settings.endpoint_url is None else None,
                 machine=self.machine,
                 network=self._network,
+                option=option,
             )
         except HipwrightError as error:
             if known is None or error.code.name != "no-credentials":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Literal
 
@@ -37,6 +38,35 @@ class OwnedNames(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """Return whether a package name, however spelled, is on the list."""
         normal = canonicalize_name(name)
         return normal in self.names or any(normal.startswith(prefix) and normal != prefix for prefix in self.prefixes)
+
+    def meant_by(self, name: str) -> str | None:
+        """Return the name on the list that another one is a single slip away from: a letter too many, too few or wrong, or two swapped.
+
+        No looser likeness: packages that go with PyTorch bear names like its own.
+
+        >>> owned_names().meant_by("rcom"), owned_names().meant_by("roc-sdk-core"), owned_names().meant_by("torchmetrics")
+        ('rocm', 'rocm-sdk-core', None)
+        """
+        normal = canonicalize_name(name)
+        if self.owns(normal):
+            return None
+        starts = [normal[: place + 1] for place, letter in enumerate(normal[:-1]) if letter == "-"]
+        found = [known for known in sorted(self.names) if _is_slip(normal, known)]
+        found += [prefix + normal[len(start) :] for prefix in self.prefixes for start in starts if _is_slip(start, prefix)]
+        return found[0] if found else None
+
+
+def _is_slip(typed: str, meant: str) -> bool:
+    begin = _shared(typed, meant)
+    typed, meant = typed[begin:], meant[begin:]
+    end = _shared(typed[::-1], meant[::-1])
+    typed, meant = typed[: len(typed) - end], meant[: len(meant) - end]
+    return max(len(typed), len(meant)) <= 1 or (len(typed) == len(meant) == 2 and typed == meant[::-1])  # noqa: PLR2004 - a pair
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many letters two texts begin with in common."""
+    return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 @functools.cache

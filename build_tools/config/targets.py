@@ -130,8 +130,12 @@ def target_of(text: str) -> Target:
     target = parse_target(text)
     if target is None:
         known = known_targets().targets
+        parts = [part for part in re.split(r"[;\s]+", text) if part]
         near = difflib.get_close_matches(text.split(":", maxsplit=1)[0], known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"targets: {', '.join(known)}"
+        if len(parts) > 1 and all(map(parse_target, parts)):
+            hint = f"part them by commas: {','.join(parts)}"
+        else:
+            hint = f"did you mean {' or '.join(near)}?" if near else f"targets: {', '.join(known)}"
         raise HipwrightError("bad-option-value", f"there is no GPU target {text!r}", hint=hint)
     return target
 

@@ -57,10 +57,10 @@ def base_listing(base: BaseIndex) -> BaseListing:
     """Return the base index to be read."""
     network = base.network()
     indexes = () if base.no_index else (*((base.index_url,) if base.index_url else ()), *base.extra_index_urls)
-    sources = [PackageSource(find_links=(place,)) for place in base.find_links]
-    sources += [PackageSource(index_url=place) for place in indexes]
+    sources = [PackageSource(find_links=(place,), option_prefix="") for place in base.find_links]
+    sources += [PackageSource(index_url=place, option_prefix="") for place in indexes]
     return BaseListing(
-        source=PackageSource(find_links=(*base.find_links, *indexes), known_as=None),
+        source=PackageSource(find_links=(*base.find_links, *indexes), option_prefix=""),
         network=network,
         places=tuple(Listing(source=source, network=network) for source in sources),
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from packaging.utils import InvalidWheelFilename, NormalizedName, canonicalize_name, parse_wheel_filename
+from packaging.version import Version
 
 from build_tools.config.owned import is_owned
 from build_tools.environments.base_listing import base_listing
@@ -22,7 +23,7 @@ from build_tools.errors import HipwrightError
 from build_tools.files import write_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from packaging.requirements import Requirement
@@ -144,7 +145,7 @@ class SdistBuilder:
         return python
 
     def _install_build_tools(self, needed: Sequence[Requirement], installer: Installer, notes: Path, beside: Path) -> None:
-        pins = self._pins({canonicalize_name(requirement.name) for requirement in needed})
+        pins = self._pins(needed)
         if pins:
             write_text(notes / "pins.txt", "".join(pins))
             installer.install_pins(notes / "pins.txt")
@@ -163,12 +164,23 @@ class SdistBuilder:
                 log=self.log,
             ).install(map(str, lacking))
 
-    def _pins(self, names: Collection[str]) -> list[str]:
-        """Return the pins of what source distributions are built with, of these packages alone: a base index need not have the others."""
+    def _pins(self, needed: Sequence[Requirement]) -> list[str]:
+        """Return the pins of what source distributions are built with: of these packages alone, where they are allowed and there.
+
+        A base index of a person's own need not have the very version that is pinned; what is required decides then.
+        """
         pins = (
             () if self.build_pins is None else parse_pins(self.build_pins.read_text(encoding="utf-8"), name=str(self.build_pins))
         )
-        return [f"{pin.requirement} {' '.join(f'--hash={value}' for value in pin.hashes)}\n" for pin in pins if pin.name in names]
+        offers = base_listing(self.base)
+        found = []
+        for pin in pins:
+            asked = [one.specifier for one in needed if canonicalize_name(one.name) == pin.name]
+            if not asked or pin.version is None or not all(each.contains(pin.version, prereleases=True) for each in asked):
+                continue
+            if any(one.version == Version(pin.version) for one in offers.files(pin.name)):
+                found.append(f"{pin.requirement} {' '.join(f'--hash={value}' for value in pin.hashes)}\n")
+        return found
 
     def _lacks(self, folder: Path, needed: Iterable[Requirement]) -> list[Requirement]:
         installed = installed_distributions(site_packages(folder, self.platform))

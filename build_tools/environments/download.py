@@ -17,7 +17,7 @@ from build_tools.environments.network import Network, path_of
 from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.lock import LockedFile
 from build_tools.types import Sha256
-from build_tools.urls import redact
+from build_tools.urls import without_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,7 +74,7 @@ def download(file: LockedFile, *, cache: Path, network: Network, say: Callable[[
             raise HipwrightError(
                 "source-unreachable", message, where=Where(file=local), hint="say --relock to lock what is there now"
             )
-        _prove(file.filename, redact(file.url), found=_digest_of(local), wanted=file.sha256)
+        _prove(file.filename, without_query(file.url), found=_digest_of(local), wanted=file.sha256)
         return local
     kept = _kept(cache, file.sha256, file.filename)
     if kept.is_file():
@@ -107,7 +107,7 @@ def fetch_link(link: Link, *, cache: Path, network: Network) -> tuple[Path, Sha2
     if local is not None:
         found = _digest_of(local)
         if link.sha256 is not None:
-            _prove(link.filename, redact(link.url), found=found, wanted=link.sha256)
+            _prove(link.filename, without_query(link.url), found=found, wanted=link.sha256)
         return local, found
     if link.sha256 is not None:
         kept = _kept(cache, link.sha256, link.filename)
@@ -159,7 +159,7 @@ def fetch_sdist(name: str, version: str, sha256: str, *, base: BaseIndex, cache:
             sha256=Sha256(sha256),
         )
         return download(file, cache=cache, network=listing.network)
-    places = " and ".join(redact(place) for place in listing.source.find_links) or "no place"
+    places = " and ".join(without_query(place) for place in listing.source.find_links) or "no place"
     if found:
         stated = ", ".join(sorted({str(candidate.link.sha256) for candidate in found}))
         message = f"{name} {version} should have the sha256 {sha256}, and {places} offers it with {stated}"
@@ -198,10 +198,10 @@ def _fetch(url: str, filename: str, *, cache: Path, network: Network, wanted: st
                 hasher.update(chunk)
                 sink.write(chunk)
             if getattr(stream, "length", None):
-                raise HipwrightError("source-unreachable", f"the connection ended before {redact(url)} was read whole")
+                raise HipwrightError("source-unreachable", f"the connection ended before {without_query(url)} was read whole")
         found = hasher.hexdigest()
         if wanted is not None:
-            _prove(filename, redact(url), found=found, wanted=wanted)
+            _prove(filename, without_query(url), found=found, wanted=wanted)
         kept = _kept(cache, found, filename)
         kept.parent.mkdir(exist_ok=True)
         partial.replace(kept)

@@ -14,10 +14,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
+from build_tools.environments.listing import bears_query
 from build_tools.environments.pins import parse as parse_pins
 from build_tools.environments.resolved import Resolved, from_pylock, from_report
 from build_tools.errors import HipwrightError
 from build_tools.files import remove_tree, write_text
+from build_tools.urls import without_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -321,7 +323,20 @@ def _links(folders: Sequence[Path]) -> list[str]:
 
 
 def _pip_places(base: BaseIndex) -> list[str]:
-    """Return the base index as pip's options; ``--index-url`` and the like of pip's configuration are shut off."""
+    """Return the base index as pip's options; ``--index-url`` and the like of pip's configuration are shut off.
+
+    Raises
+    ------
+    HipwrightError
+        ``source-unreachable`` for an index whose address has a query: pip puts the names of packages behind that.
+    """
+    for url in () if base.no_index else (base.index_url or "", *base.extra_index_urls):
+        if bears_query(url):
+            message = f"pip cannot read the base index {without_query(url)}: it puts the names of packages behind the query"
+            hint = (
+                "install with uv, which can (--installer uv), or name the index as https://USER:PASSWORD@HOST/… without a query"
+            )
+            raise HipwrightError("source-unreachable", message, hint=hint)
     options = ["--no-index"] if base.no_index else []
     if base.index_url is not None and not base.no_index:
         options += ["--index-url", base.index_url]

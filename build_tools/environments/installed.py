@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import functools
 import importlib.metadata
 import os.path
 from dataclasses import dataclass
+from email.parser import HeaderParser
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -99,13 +101,42 @@ def installed_files(packages: Path) -> dict[NormalizedName, dict[Path, int | Non
     """
     found: dict[NormalizedName, dict[Path, int | None]] = {}
     for each in importlib.metadata.distributions(path=[str(packages)]):
-        name = canonicalize_name(each.metadata["Name"] or "")
         # `files` looks at each path; the text of RECORD is all that is wanted here.
-        for row in csv.reader((each.read_text("RECORD") or "").splitlines()):
-            if len(row) == _COLUMNS and row[0]:
-                path = Path(os.path.normpath(packages / row[0]))
-                found.setdefault(name, {})[path] = int(row[2]) if row[2].isdigit() else None
+        if rows := _rows(str(packages), each.read_text("RECORD") or ""):
+            found.setdefault(canonicalize_name(_core(each).name or ""), {}).update(rows)
     return found
+
+
+@functools.lru_cache(maxsize=256)
+def _rows(packages: str, record: str) -> tuple[tuple[Path, int | None], ...]:
+    """Return the rows of a ``RECORD``, parsed once for each text: thousands of files are asked for several times in a run."""
+    return tuple(
+        (Path(os.path.normpath(f"{packages}{os.sep}{row[0]}")), int(row[2]) if row[2].isdigit() else None)
+        for row in csv.reader(record.splitlines())
+        if len(row) == _COLUMNS and row[0]
+    )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Core:
+    """What of core metadata is wanted here; ``name`` is None where it has none."""
+
+    name: str | None
+    version: str
+    requires: tuple[str, ...]
+
+
+def _core(each: importlib.metadata.Distribution) -> _Core:
+    """Return the core metadata of a package; :mod:`importlib.metadata` parses all of it, the description too, for each field."""
+    text = each.read_text("METADATA")
+    # An egg says what it requires in a file of its own.
+    return _parsed(text) if text else _Core(name=each.metadata["Name"], version=each.version, requires=tuple(each.requires or ()))
+
+
+@functools.lru_cache(maxsize=1024)
+def _parsed(metadata: str) -> _Core:
+    fields = HeaderParser().parsestr(metadata)
+    return _Core(name=fields["Name"], version=fields["Version"], requires=tuple(fields.get_all("Requires-Dist") or ()))
 
 
 def damaged_files(packages: Path, names: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -146,15 +177,16 @@ def installed_distributions(packages: Path) -> tuple[Distribution, ...]:
     """
     found = []
     for each in importlib.metadata.distributions(path=[str(packages)]):
-        if each.metadata["Name"] is None:
+        core = _core(each)
+        if core.name is None:
             raise HipwrightError("install-failed", f"a package in {packages} has no name in its metadata")
-        name = canonicalize_name(each.metadata["Name"])
+        name = canonicalize_name(core.name)
         direct = _direct(each.read_text("direct_url.json"), name)
         found.append(
             Distribution(
                 name=name,
-                version=each.version,
-                requirements=tuple(_readable(each.requires or (), name)),
+                version=core.version,
+                requirements=tuple(_readable(core.requires, name)),
                 url=direct.url if direct else None,
                 sha256=_sha256_of(direct) if direct else None,
             )

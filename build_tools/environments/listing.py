@@ -19,7 +19,7 @@ from build_tools.environments.network import Network, path_of
 from build_tools.environments.page import ACCEPT, Link, Page, is_package_file, read_page
 from build_tools.errors import HipwrightError
 from build_tools.process import printable
-from build_tools.urls import foreign_scheme, is_url, redact
+from build_tools.urls import foreign_scheme, is_url, redact, without_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,7 +48,7 @@ class PackageSource:
     index_url
         The root of an index (PEP 503, PEP 691).
     option_prefix
-        How the options that name such a place begin, for hints: ``--`` or ``--rocm-``.
+        How the options that name such a place begin, for hints: ``--`` or ``--rocm-``; empty for a place of pip's settings.
     known_as
         The address, ending in ``/``, by which locks and people know a place that lies elsewhere on every machine.
     """
@@ -62,10 +62,16 @@ class PackageSource:
         """Return the places in words, without passwords."""
         if self.known_as is not None:
             return self.known_as
-        places = [redact(place) for place in self.find_links]
+        places = [without_query(place) for place in self.find_links]
         if self.index_url is not None:
-            places.append(f"the index {redact(self.index_url)}")
+            places.append(f"the index {without_query(self.index_url)}")
         return " and ".join(places) or "no source"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether all that it offers lies in folders of this disk, so that no address is read."""
+        folders = [path_of(place) if is_url(place) else Path(place) for place in self.find_links]
+        return self.index_url is None and all(folder is not None and _holds_packages(folder) for folder in folders)
 
     def way_out(self) -> str:
         """Return what to do where a package is not there."""
@@ -115,13 +121,22 @@ def parse_source(
             )
             hint = "name a page without one, or a server with https://USER:PASSWORD@HOST/…; or fetch the files, and name their folder"
             raise HipwrightError("bad-option-value", message, hint=hint)
-        return text if is_url(text) else str(folder / text)
+        return _without_steps_up(text if is_url(text) else str(folder / text))
 
     return PackageSource(
         find_links=tuple(place(text, "find-links") for text in find_links),
         index_url=None if index_url is None else place(index_url, "index-url"),
         option_prefix=option_prefix,
     )
+
+
+def _without_steps_up(place: str) -> str:
+    """Return a place on this disk without ``..``, which installers cross out without looking whether a link stands before it."""
+    path = path_of(place) if is_url(place) else Path(place)
+    if path is None or ".." not in path.parts:
+        return place
+    real = path.resolve()
+    return real.as_uri() if is_url(place) else str(real)
 
 
 def bears_query(url: str) -> bool:
@@ -185,7 +200,7 @@ class Listing:
             self._demand_page(place, path, "find-links")
         page = self._page(place if path is None else path.as_uri())
         if page is None:
-            raise NotThereYet("source-unreachable", f"there is nothing at {redact(place)}")
+            raise NotThereYet("source-unreachable", f"there is nothing at {without_query(place)}")
         if not page.files and page.pages:
             raise self._other_kind(place, "is the root of an index, not a page of files", "find-links", "index-url")
         return page.files
@@ -196,11 +211,11 @@ class Listing:
         return self._projects[name]
 
     def _read_project(self, root: str, name: NormalizedName) -> tuple[Link, ...]:
-        base = (root if is_url(root) else Path(root).as_uri()).rstrip("/")
-        page = self._page(f"{base}/{name}/")
+        base = root if is_url(root) else Path(root).as_uri()
+        page = self._page(_below(base, f"{name}/"))
         if page is None or not page.files:
             # A bucket without a server before it has nothing, or an empty object, at an address that ends in a slash.
-            page = self._page(f"{base}/{name}/index.html") or page
+            page = self._page(_below(base, f"{name}/index.html")) or page
         if page is not None:
             return page.files
         path = path_of(base)
@@ -208,9 +223,10 @@ class Listing:
             self._demand_page(root, path, "index-url")
         if path is not None and path.is_dir() and _folder_links(path):
             raise self._other_kind(root, "is a folder of files, not the root of an index", "index-url", "find-links")
-        top = self._page(f"{base}/") or self._page(f"{base}/index.html") or self._page(base)
+        top = self._page(_below(base, "")) or self._page(_below(base, "index.html")) or self._page(base)
         if top is None and not (path is not None and path.is_dir() and _has_projects(path)):
-            message = f"there is no index at {redact(root)}: neither {redact(base)}/ nor {redact(base)}/{name}/ is there"
+            looked = [without_query(_below(base, rest)) for rest in ("", f"{name}/")]
+            message = f"there is no index at {without_query(root)}: neither {looked[0]} nor {looked[1]} is there"
             raise NotThereYet("source-unreachable", message)
         if top is not None and top.files:
             raise self._other_kind(root, "is a flat page of files, not the root of an index", "index-url", "find-links")
@@ -224,17 +240,29 @@ class Listing:
             what, hint = "is a package file", f"say {self.source.option_prefix}find-links {path.parent}"
         else:
             what, hint = "is a file", "name a folder of wheels, a page of links (.html, .json), or an index"
-        message = f"{redact(place)} {what}, not a folder or a page, and was given as {self.source.option_prefix}{option}"
+        message = f"{without_query(place)} {what}, not a folder or a page, and was given as {self.source.option_prefix}{option}"
         raise HipwrightError("bad-option-value", message, hint=hint)
 
     def _page(self, url: str) -> Page | None:
-        response = self.network.read(url, accept=ACCEPT)
+        try:
+            response = self.network.read(url, accept=ACCEPT)
+        except HipwrightError as error:
+            if error.hint is not None or not self.source.option_prefix:
+                raise
+            hint = f"try again later, or {self.source.way_out()}"
+            raise HipwrightError(error.code.name, error.message, hint=hint) from error.__cause__ or error
         return read_page(response) if response is not None else None
 
     def _other_kind(self, place: str, what: str, wrong: str, right: str) -> HipwrightError:
         prefix = self.source.option_prefix
-        message = f"{redact(place)} {what}, and was given as {prefix}{wrong}"
-        return HipwrightError("bad-option-value", message, hint=f"say {prefix}{right} {redact(place)}")
+        message = f"{without_query(place)} {what}, and was given as {prefix}{wrong}"
+        return HipwrightError("bad-option-value", message, hint=f"say {prefix}{right} {without_query(place)}")
+
+
+def _below(root: str, rest: str) -> str:
+    """Return the address of something below another one, which keeps its query: a server that wants a token there wants it everywhere."""
+    start, mark, query = root.partition("?")
+    return f"{start.rstrip('/')}/{rest}{mark}{query}"
 
 
 def _folder_links(folder: Path) -> tuple[Link, ...]:

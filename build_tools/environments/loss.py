@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from build_tools import digest
 from build_tools.environments.installed import installed_distributions, installed_files, site_packages
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import write_text
@@ -20,7 +21,7 @@ __all__ = ["added_by_hand", "note_files", "refuse_loss"]
 
 _NOTES: Final = ".hipwright"
 _FILES: Final = f"{_NOTES}/files"
-"""The list of the files that were there when an environment was made."""
+"""The list of what was there when an environment was made; of a file that no installer wrote down, with its SHA-256 after a tab."""
 
 _OURS: Final = frozenset({"environment.json", ".lock"})
 _BYTECODE: Final = "__pycache__"
@@ -37,9 +38,19 @@ def added_by_hand(record: EnvironmentRecord, platform: Platform) -> tuple[str, .
     return tuple(f"{one.name} {one.version}" for one in here if one.name not in ours)
 
 
-def note_files(folder: Path) -> None:
-    """Write down which files an environment has, once it is made."""
-    write_text(folder / _FILES, "".join(f"{path.as_posix()}\n" for path in _walk(folder)))
+def note_files(folder: Path, platform: Platform) -> None:
+    """Write down which files, links and empty folders an environment has, once it is made."""
+    packages = site_packages(folder, platform)
+    recorded = {str(path) for files in installed_files(packages).values() for path, size in files.items() if size is not None}
+    lines = []
+    for path in _walk(folder):
+        # There are thousands, and nearly all are recorded: each is one look into a set of texts.
+        hashed = ""
+        if f"{folder}{os.sep}{path}" not in recorded:
+            whole = folder / path
+            hashed = f"\t{digest.of_file(whole)}" if whole.is_file() and not whole.is_symlink() else ""
+        lines.append(f"{path.as_posix()}{hashed}\n")
+    write_text(folder / _FILES, "".join(lines))
 
 
 def refuse_loss(folder: Path, record: EnvironmentRecord | None, platform: Platform, *, why: str, renew: bool) -> None:
@@ -90,26 +101,40 @@ def _foreign(folder: Path, packages: Path) -> list[Path]:
     if not noted.is_file():
         # It was left half-made: what its making put there is not known, and nobody has worked with it.
         return [Path(path.name) for path in sorted(folder.iterdir()) if path.name not in _SKELETON]
-    known = set(noted.read_text(encoding="utf-8").splitlines())
+    stated = dict(line.partition("\t")[::2] for line in noted.read_text(encoding="utf-8").splitlines())
+    known = set(stated)
     for files in (installed_files(packages) if packages.is_dir() else {}).values():
         known |= {os.path.relpath(path, folder).replace(os.sep, "/") for path in files}
     infos = {path.name for path in packages.glob("*.dist-info")} if packages.is_dir() else set()
     return [
         path
         for path in _walk(folder)
-        if path.as_posix() not in known
-        and path.as_posix() not in _OURS
+        if path.as_posix() not in _OURS
+        and (path.as_posix() not in known or _is_edited(folder / path, stated.get(path.as_posix(), "")))
         and not (path.name.startswith(_EXPANDED) and (folder / path).is_relative_to(packages))
+        and not (_is_empty(folder / path) and (folder / path).is_relative_to(packages))
         and path.parent.name not in infos
     ]
 
 
+def _is_edited(path: Path, sha256: str) -> bool:
+    return bool(sha256) and (not path.is_file() or digest.of_file(path) != sha256)
+
+
+def _is_empty(path: Path) -> bool:
+    """Return whether a path is a folder, of which :func:`_walk` yields the empty ones; packages make and leave such by themselves."""
+    return path.is_dir() and not path.is_symlink()
+
+
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yield the files of an environment, bytecode and hipwright's own notes left out, relative to it and in order."""
+    """Yield the files, links and empty folders of an environment, bytecode and hipwright's own notes left out, relative to it, in order."""
     for root, folders, files in os.walk(folder):
         here = Path(root).relative_to(folder)
+        if not folders and not files and here.name:
+            yield here
+        links = [name for name in folders if Path(root, name).is_symlink()]
         folders[:] = sorted(name for name in folders if name != _BYTECODE and (here.name or name) != _NOTES)
-        yield from (here / name for name in sorted(files))
+        yield from (here / name for name in sorted([*files, *links]))
 
 
 _SKELETON: Final = frozenset(

@@ -28,7 +28,9 @@ from build_tools.receipts.record import read_record, to_json
 from build_tools.receipts.values import EnvironmentRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+
+    from packaging.utils import NormalizedName
 
     from build_tools.environments.settings import BaseIndex
     from build_tools.process import Runner
@@ -41,6 +43,7 @@ __all__ = [
     "added_by_hand",
     "environment_digest",
     "finished_environment",
+    "half_made",
     "make_environment",
     "make_environment_in",
     "python_in",
@@ -102,29 +105,31 @@ def make_environment(
     whole = environment_digest(request, base)
     folder = envs / whole[:_NAME_LENGTH]
     record = finished_environment(folder, whole, platform)
-    if record is not None and not renew:
+    if record is not None and not renew and not _changed_packages(record, request, platform):
         return record
     make_folder(envs)
     with hold(envs / f"{folder.name}.lock", purpose=f"making {request.purpose}", wait=wait, on_wait=say):
         record = finished_environment(folder, whole, platform)
-        if record is not None and not renew:
+        changed = _changed_packages(record, request, platform) if record is not None else ()
+        if record is not None and not changed and not renew:
             return record
-        if folder.exists():
-            say(f"{folder.name} {'was left half-made' if record is None else 'is there and is not taken'}: making it again")
-            # The done mark goes first, so that a removal that is cut short leaves nothing that looks whole.
-            (folder / _DONE).unlink(missing_ok=True)
-            remove_tree(folder)
         maker = Maker(
             request=request, folder=folder, cache=cache, base=base, runner=runner, platform=platform, say=say, log=log, pip=pip
         )
-        return _made(maker, whole)
+        files = maker.fetch()
+        if folder.exists():
+            say(f"making {folder.name} again: {_why_anew(folder, changed, same=record is not None)}")
+            # The done mark goes first, so that a removal that is cut short leaves nothing that looks whole.
+            (folder / _DONE).unlink(missing_ok=True)
+            remove_tree(folder)
+        return _made(maker, whole, files)
 
 
 def make_environment_in(
     folder: Path,
     request: EnvironmentRequest,
     *,
-    guard: Path,
+    guard: Path | None,
     cache: Path,
     base: BaseIndex,
     runner: Runner,
@@ -134,6 +139,7 @@ def make_environment_in(
     log: Path,
     pip: Path = Path(sys.executable),
     renew: bool = False,
+    option: str | None = "--work-dir",
 ) -> tuple[EnvironmentRecord, bool]:
     """Make an environment in a folder of a person's choice, or keep the one that is there; return it, and whether it was made.
 
@@ -146,9 +152,11 @@ def make_environment_in(
     folder
         Where; absolute, without links.
     guard
-        The lock file that other runs wait at.
+        The lock file that other runs wait at; None where whoever asks holds it already, because more is done to the environment after.
     request, cache, base, runner, platform, say, wait, log, pip, renew
         As for :func:`make_environment`.
+    option
+        What names another folder, for hints; None where the folder itself is what is named.
 
     Raises
     ------
@@ -157,7 +165,9 @@ def make_environment_in(
         what :func:`make_environment` raises.
     """
     whole = environment_digest(request, base)
-    with hold(guard, purpose=f"making {request.purpose}", wait=wait, on_wait=say):
+    purpose = f"making {request.purpose}"
+    held = contextlib.nullcontext() if guard is None else hold(guard, purpose=purpose, wait=wait, on_wait=say)
+    with held:
         _bring_back(folder)
         _refuse_foreign(folder)
         record = finished_environment(folder, whole, platform)
@@ -168,27 +178,50 @@ def make_environment_in(
             why = _why_anew(folder, changed, same=record is not None)
             refuse_loss(folder, _record_in(folder), platform, why=why, renew=renew)
             say(f"making {folder} anew: {why}")
-        make_folder(folder.parent)
+        make_folder(folder.parent, option=option)
         maker = Maker(
-            request=request, folder=folder, cache=cache, base=base, runner=runner, platform=platform, say=say, log=log, pip=pip
+            request=request,
+            folder=folder,
+            cache=cache,
+            base=base,
+            runner=runner,
+            platform=platform,
+            say=say,
+            log=log,
+            pip=pip,
+            option=option,
         )
+        # What takes longest comes first: until all is at hand, the environment that is there stays usable.
+        files = maker.fetch()
         with _set_aside(folder, say=say):
-            return _made(maker, whole), True
+            return _made(maker, whole, files), True
 
 
-def _made(maker: Maker, whole: Sha256) -> EnvironmentRecord:
+def half_made(folder: Path) -> str | None:
+    """Return what is to be told of an environment whose making was cut short, None for every other folder."""
+    old = _aside(folder)
+    beside = (old / MARK).is_file()
+    if (folder / _DONE).is_file() or not (beside or (folder / MARK).is_file()):
+        return None
+    kept = (
+        f"; the one that was there before is kept in {old}, and the next setup_venv of {folder} brings it back" if beside else ""
+    )
+    return f"the making of {folder} was cut short, or goes on{kept}"
+
+
+def _made(maker: Maker, whole: Sha256, files: Mapping[NormalizedName, Path]) -> EnvironmentRecord:
     try:
-        record = maker.make(whole)
+        record = maker.make(whole, files)
     except HipwrightError:
         remove_tree(maker.folder)
         raise
-    note_files(maker.folder)
+    note_files(maker.folder, maker.platform)
     write_bytes(maker.folder / _DONE, to_json(record))
     return record
 
 
 def _aside(folder: Path) -> Path:
-    return folder.with_name(f".{folder.name}.hipwright-before")
+    return folder.parent / f".{folder.name}.hipwright-before"
 
 
 @contextlib.contextmanager
@@ -246,8 +279,11 @@ def _changed_packages(record: EnvironmentRecord, request: EnvironmentRequest, pl
 
     A person may bring other packages of the base index, pip among them, to other versions without losing the environment.
     """
-    packages = site_packages(Path(record.folder), platform)
-    here = {str(one.name): one.version for one in installed_distributions(packages)}
+    try:
+        packages = site_packages(Path(record.folder), platform)
+        here = {str(one.name): one.version for one in installed_distributions(packages)}
+    except HipwrightError as error:
+        return (error.message,)
     owned = {canonicalize_name(file.distribution) for file in request.owned}
     damaged = damaged_files(packages, owned)
     gone = [f"no {package.name}" for package in record.packages if package.name not in here and package.name != _PIP]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -77,6 +78,8 @@ class Maker:
         Where; empty or not there.
     cache, base, runner, platform, say, log, pip
         As for :func:`build_tools.environments.make.make_environment`.
+    option
+        What names another folder, for hints.
     """
 
     request: EnvironmentRequest
@@ -88,9 +91,22 @@ class Maker:
     say: Callable[[str], None]
     log: Path
     pip: Path
+    option: str | None = "--work-dir"
 
-    def make(self, whole: Sha256) -> EnvironmentRecord:
-        """Make it, and return what its record says.
+    def fetch(self) -> dict[NormalizedName, Path]:
+        """Return the file of each owned package, once all that can be proved beforehand is proved; nothing is written in the folder.
+
+        Raises
+        ------
+        HipwrightError
+            As :func:`build_tools.environments.make.make_environment`.
+        """
+        self._wanted()
+        self._check_pins()
+        return self._fetch()
+
+    def make(self, whole: Sha256, files: Mapping[NormalizedName, Path]) -> EnvironmentRecord:
+        """Make it of the files that :meth:`fetch` returned, and return what its record says.
 
         Raises
         ------
@@ -99,21 +115,26 @@ class Maker:
         """
         request = self.request
         wanted = self._wanted()
-        self._check_pins()
-        files = self._fetch()
-        python = self._empty()
-        installer = self._installer(python, self._notes)
+        self._mark()
+        with ThreadPoolExecutor(2) as pool:
+            # Starts of programs, none of which needs another one.
+            asked = pool.submit(self._own_pip) if request.with_pip else None
+            chosen = pool.submit(self._installer, python_in(self.folder, self.platform), self._notes)
+            python = self._venv(self.folder)
+            own_pip = asked.result() if asked is not None else None
+            installer = chosen.result()
         self.say(f"making {self.request.purpose}: Python {self.request.interpreter.version}, with {installer.program}")
         resolved: list[Resolved] = []
         if request.pins is not None:
             resolved += installer.install_pins(request.pins)
-        own_pip = self._own_pip() if request.with_pip else None
         places = self._install_owned(installer, files, own_pip)
         if request.with_pip and own_pip is None:
             wanted = (*wanted, parse_requirement("pip"))
         packages = site_packages(self.folder, self.platform)
-        stamps = stamp_files(packages, self._owned)
-        resolved += self._install_base(installer, wanted, places)
+        stamps = {}
+        if self._lacks(packages, wanted, places):
+            stamps = stamp_files(packages, self._owned)
+            resolved += self._install_base(installer, wanted, places)
         prove_untouched(stamps, packages, self._owned, folder=self.folder, log=self.log)
         installed = installed_distributions(packages)
         prove_installed(
@@ -189,14 +210,14 @@ class Maker:
             raise HipwrightError("install-failed", f"two files of one package cannot be installed: {', '.join(names)}")
         paths = download_all(list(owned.values()), cache=self.cache, network=self.base.network(), say=self.say)
         size = sum(path.stat().st_size for path in paths)
-        free_space(self.folder, _UNPACKED * size + _SPARE)
-        return dict(zip(owned, paths, strict=True))
+        free_space(self.folder, _UNPACKED * size + _SPARE, option=self.option)
+        # Installers cross `..` out, and write down where that leads: it is the same as what was meant only without any.
+        return {name: path.resolve() if ".." in path.parts else path for name, path in zip(owned, paths, strict=True)}
 
-    def _empty(self) -> Path:
-        """Make the bare environment, with the mark of its maker in it first."""
+    def _mark(self) -> None:
+        """Make the folder, with the mark of its maker in it before anything else."""
         self._notes.mkdir(parents=True)
         write_text(self.folder / MARK, f"hipwright made {self.request.purpose} here, and may make it anew\n")
-        return self._venv(self.folder)
 
     def _venv(self, folder: Path) -> Path:
         """Make a bare environment without pip inside, because ensurepip takes longer than everything else."""
@@ -248,11 +269,9 @@ class Maker:
             pip=self.pip,
         )
 
-    def _install_base(
-        self, installer: Installer, wanted: Sequence[Requirement], places: Mapping[NormalizedName, Path]
-    ) -> tuple[Resolved, ...]:
-        """Install what is still missing; nothing is asked of the base index when nothing is."""
-        installed = installed_distributions(site_packages(self.folder, self.platform))
+    def _lacks(self, packages: Path, wanted: Sequence[Requirement], places: Mapping[NormalizedName, Path]) -> bool:
+        """Return whether something is still missing; nothing is asked of the base index when nothing is."""
+        installed = installed_distributions(packages)
         unmet = unmet_requirements(installed, wanted, markers=self._markers, by=self.request.purpose)
         for one in unmet:
             name = canonicalize_name(one.requirement.name)
@@ -260,8 +279,12 @@ class Maker:
                 raise HipwrightError("requirement-missing", str(one))
             if is_owned(name):
                 raise no_file(one.requirement, one.by)
-        if not unmet:
-            return ()
+        return bool(unmet)
+
+    def _install_base(
+        self, installer: Installer, wanted: Sequence[Requirement], places: Mapping[NormalizedName, Path]
+    ) -> tuple[Resolved, ...]:
+        """Install what is still missing from the base index."""
         lines = [str(requirement) for requirement in wanted if canonicalize_name(requirement.name) not in places]
         for name, path in sorted(places.items()):
             extras = ",".join(sorted({extra for one in wanted if canonicalize_name(one.name) == name for extra in one.extras}))

@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Final
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from build_tools.errors import HipwrightError
-from build_tools.urls import redact, userinfo_of
+from build_tools.urls import redact, userinfo_of, without_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -339,7 +339,7 @@ def _refused(url: str, error: urllib.error.HTTPError) -> HipwrightError:
 
 
 def _unreachable(url: str, reason: str, *, hint: str | None = None) -> HipwrightError:
-    return HipwrightError("source-unreachable", f"cannot read {redact(url)}: {reason}", hint=hint)
+    return HipwrightError("source-unreachable", f"cannot read {without_query(url)}: {reason}", hint=hint)
 
 
 def _reason(error: Exception) -> str:

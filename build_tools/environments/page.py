@@ -15,7 +15,7 @@ import msgspec
 
 from build_tools.environments.network import Response, canonical_url
 from build_tools.errors import HipwrightError
-from build_tools.urls import redact
+from build_tools.urls import redact, without_query
 
 __all__ = ["ACCEPT", "Link", "Page", "is_package_file", "read_hrefs", "read_page"]
 
@@ -101,7 +101,7 @@ def _read_json(response: Response) -> Page:
     try:
         data = msgspec.json.decode(response.body, type=_Json)
     except msgspec.DecodeError as error:
-        message = f"{redact(response.url)} says that it is an index page in JSON, and is not: {error}"
+        message = f"{without_query(response.url)} says that it is an index page in JSON, and is not: {error}"
         raise HipwrightError("source-unreachable", message) from error
     return Page(
         url=response.url,

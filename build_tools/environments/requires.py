@@ -12,6 +12,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.wheels.limits import absurd_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -67,6 +68,8 @@ def parse_requires(data: bytes, *, name: str) -> Requires:
     raw, _ = parse_email(data)
     found = []
     for text in raw.get("requires_dist", []):
+        if (fault := absurd_number(text)) is not None:
+            raise HipwrightError("bad-wheel", f"{name} has a requirement that cannot be read: {fault}", where=Where(file=name))
         try:
             found.append(Requirement(text))
         except InvalidRequirement as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from build_tools import digest
 from build_tools.environments.network import Network, path_of
 from build_tools.errors import HipwrightError
-from build_tools.urls import is_url, redact, secrets_in
+from build_tools.urls import is_url, redact, secrets_in, without_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -29,6 +28,21 @@ __all__ = ["DECIDING_NAMES", "BaseIndex", "SettingRow", "read_base_index", "sett
 _ROW: Final = re.compile(r"(?P<section>:env:|[\w-]+)\.(?P<key>[\w-]+)=(?P<value>['\"].*)")
 _DEFAULT: Final = re.compile(r"--index-url <url>.*?\(default\s+(?P<url>\S+?)\)", re.DOTALL)
 _ASK_DEFAULT: Final = "from pip._internal.models.index import PyPI; print(PyPI.simple_url)"
+_ASK: Final = """
+from pip._internal.configuration import Configuration
+from pip._internal.models.index import PyPI
+found = Configuration(isolated=False)
+found.load()
+for key, value in sorted(found.items()):
+    for name, text in sorted(value.items()) if isinstance(value, dict) else [(key, value)]:
+        print(f"{name}={text!r}")
+print(PyPI.simple_url)
+"""
+"""Asks pip's own code for what ``pip config list`` prints, and then for the index that pip takes by itself.
+
+pip's command line takes three times as long, and says nothing at all where its configuration wants it quiet.
+"""
+
 _SECTIONS: Final = ("global", "install", ":env:")
 """Where ``pip install`` takes its settings, the last one winning."""
 
@@ -120,7 +134,7 @@ class BaseIndex:
         return (*((self.index_url,) if self.index_url else ()), *self.extra_index_urls, *self.find_links, *self.constraints)
 
     def secrets(self) -> frozenset[str]:
-        """Return the users and passwords of all addresses, for masking in logs."""
+        """Return the users and passwords of all addresses, and what their queries say, for masking in logs."""
         urls = (*self._places, *self.owned_places, self.proxy or "", *self.proxies.values())
         return frozenset().union(*map(secrets_in, urls))
 
@@ -141,11 +155,11 @@ class BaseIndex:
     def rows(self) -> tuple[SettingRow, ...]:
         """Return the settings for people, with where each was made and without secrets."""
         values: dict[str, str] = {
-            "index-url": redact(self.index_url or ""),
-            "extra-index-url": " ".join(map(redact, self.extra_index_urls)),
-            "find-links": " ".join(map(redact, self.find_links)),
+            "index-url": without_query(self.index_url or ""),
+            "extra-index-url": " ".join(map(without_query, self.extra_index_urls)),
+            "find-links": " ".join(map(without_query, self.find_links)),
             "no-index": "true" if self.no_index else "",
-            "constraint": " ".join(map(redact, self.constraints)),
+            "constraint": " ".join(map(without_query, self.constraints)),
             "cert": str(self.cert or ""),
             "client-cert": str(self.client_cert or ""),
             "proxy": redact(self.proxy or ""),
@@ -202,16 +216,19 @@ def read_base_index(
     seen = {name: value for name, value in machine.items() if name.startswith(("PIP_", "XDG_"))}
     folder = cwd or python.parent
     pip: list[str | Path] = [python, "-I", "-m", "pip", "--disable-pip-version-check"]
-    with ThreadPoolExecutor(1) as pool:
-        # pip takes long to start, and most machines name no index: both questions are asked at once.
-        default = pool.submit(_default_index, pip, runner, folder, seen)
-        listed = runner.capture([*pip, "config", "list"], cwd=folder, env=seen, code="bad-data-file", what="pip's configuration")
-        values, origins = _parse(listed.text)
-        index_url = values.get("index-url")
-        no_index = values.get("no-index", "").lower() not in _FALSE
-        if index_url is None and not no_index:
-            index_url = default.result()
-            origins["index-url"] = "pip's default"
+    asked = runner.capture([*pip[:2], "-c", _ASK], cwd=folder, env=seen, check=False)
+    listed, _, default = asked.text.rpartition("\n")
+    values, origins = _parse(listed)
+    if asked.returncode != 0 or not default or "isolated" in values:
+        # pip's code has moved, or the configuration cannot be read, which pip has words for.
+        told = runner.capture([*pip, "config", "list"], cwd=folder, env=seen, code="bad-data-file", what="pip's configuration")
+        values, origins = _parse(told.text)
+        default = ""
+    index_url = values.get("index-url")
+    no_index = values.get("no-index", "").lower() not in _FALSE
+    if index_url is None and not no_index:
+        index_url = default or _default_index(pip, runner, folder, seen)
+        origins["index-url"] = "pip's default"
 
     def place(text: str) -> str:
         return _absolute(text, cwd, machine)

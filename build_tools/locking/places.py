@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from build_tools.types import GfxTarget
     from build_tools.workplace import Workplace
 
-__all__ = ["Places", "folder_asked_for", "named_places", "run_pages", "wanted_targets"]
+__all__ = ["Places", "folder_asked_for", "named_places", "reads_only_folders", "run_pages", "wanted_targets"]
 
 _SUBDIR: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 _OF_ENVIRONMENT: Final = "env"
@@ -91,6 +91,21 @@ def named_places(workplace: Workplace) -> Places:
     if rocm is not None:
         return Places(packages=rocm, folder=folder)
     return Places(packages=_default(workplace), folder=folder, named=False)
+
+
+def reads_only_folders(workplace: Workplace) -> bool:
+    """Return whether the sources that the options name are folders of this disk and nothing else, so that reading them asks no server.
+
+    Raises
+    ------
+    HipwrightError
+        As :func:`named_places`.
+    """
+    settings = workplace.settings
+    if settings.from_run_id is not None or settings.rocm_run_id is not None or settings.rocm_path is not None:
+        return False
+    places = named_places(workplace)
+    return places.packages.is_local and (places.rocm is None or places.rocm.is_local)
 
 
 def wanted_targets(workplace: Workplace) -> tuple[GfxTarget, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
 from packaging.utils import NormalizedName, canonicalize_name
 
-from build_tools.config.owned import is_owned, is_rocm
+from build_tools.config.owned import is_owned, is_rocm, owned_names
 from build_tools.environments.interpreter import supported_tags
 from build_tools.environments.listing import Listing
 from build_tools.environments.resolve import lock_owned, offered_extras
@@ -58,11 +58,15 @@ class Wish:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Chosen:
-    """The exact owned files, all requirements as they are now asked for, and the ROCm that torch goes with."""
+    """The exact owned files, all requirements as they are now asked for, and the ROCm that torch goes with.
+
+    ``others`` are those of the requirements that the base index has to meet: nobody owns them, and no source that was named has them.
+    """
 
     files: tuple[LockedFile, ...]
     requirements: tuple[str, ...]
     pair: Pair | None
+    others: tuple[str, ...] = ()
 
 
 def choose(
@@ -96,13 +100,28 @@ def choose(
     Raises
     ------
     HipwrightError
-        ``requirement-missing`` naming all packages that are missing; what reading the sources raises.
+        ``requirement-missing`` naming all packages that are missing; ``bad-option-value`` when nothing of what is wanted is for this
+        interpreter, or it looks like an owned name that was mistyped; what reading the sources raises.
     """
+    wish = _for_interpreter(wish, interpreter, say)
     return when_there(
         lambda: _Choosing(wish=wish, places=places(), interpreter=interpreter, network=network, cache=cache).choose(today),
         within=within,
         say=say,
     )
+
+
+def _for_interpreter(wish: Wish, interpreter: Interpreter, say: Callable[[str], None]) -> Wish:
+    """Return a wish without the requirements that say themselves that they are not for this interpreter."""
+    kept = tuple(one for one in wish.requirements if one.marker is None or one.marker.evaluate(dict(interpreter.markers)))
+    for one in wish.requirements:
+        if one not in kept:
+            say(f"{one} is not for Python {interpreter.version} here: left out")
+    if wish.requirements and not kept:
+        names = ", ".join(map(str, wish.requirements))
+        message = f"nothing of {names} is for Python {interpreter.version} here, by what stands behind the semicolon"
+        raise HipwrightError("bad-option-value", message, hint="name packages for it, or another interpreter with --python")
+    return replace(wish, requirements=kept)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,7 +138,7 @@ class _Choosing:
     def choose(self, today: date) -> Chosen:
         owned, others = self._parted()
         if not owned:
-            return Chosen(files=(), requirements=tuple(map(str, others)), pair=None)
+            return Chosen(files=(), requirements=tuple(map(str, others)), pair=None, others=tuple(map(str, others)))
         if self.places.folder is not None and any(is_rocm(one.name) for one in owned):
             names = ", ".join(sorted(str(one) for one in owned if is_rocm(one.name)))
             message = f"--rocm-path names a ROCm that stands for packages, and {names} asks for packages"
@@ -136,6 +155,7 @@ class _Choosing:
             files=files,
             requirements=(*pinned, *map(str, others)),
             pair=chosen_pair(files, torch, today=today),
+            others=tuple(map(str, others)),
         )
 
     def _locked(self, asked: Sequence[Requirement]) -> tuple[LockedFile, ...]:
@@ -186,16 +206,17 @@ class _Choosing:
                 raise HipwrightError(
                     "bad-option-value", message, hint="name its folder with --find-links, and the package by its name"
                 )
-        requirements = [
-            one for one in wish.requirements if one.marker is None or one.marker.evaluate(dict(self.interpreter.markers))
-        ]
+        requirements = list(wish.requirements)
         if wish.rocm_version is not None:
             exact = Requirement(f"{_ROCM}=={wish.rocm_version}")
             same = [one for one in requirements if canonicalize_name(one.name) == _ROCM]
             requirements = [one for one in requirements if one not in same]
             requirements += [Requirement(f"{_bare(one)}{one.specifier & exact.specifier}") for one in same] or [exact]
         owned = [one for one in requirements if is_owned(one.name) or self._has(canonicalize_name(one.name))]
-        return owned, [one for one in requirements if one not in owned]
+        others = [one for one in requirements if one not in owned]
+        if self.places.named:
+            _refuse_slips(others)
+        return owned, others
 
     def _has(self, name: NormalizedName) -> bool:
         """Return whether sources that were named have a file that fits of a package that nobody owns."""
@@ -229,6 +250,21 @@ class _Choosing:
         )
         bare = f"{requirement.name}[{','.join(extras)}]" if extras else requirement.name
         return Requirement(f"{bare}{requirement.specifier}")
+
+
+def _refuse_slips(others: Sequence[Requirement]) -> None:
+    """Refuse what looks like an owned name that was mistyped: the base index may have somebody's package of such a name.
+
+    An exact version says that it is meant.
+    """
+    for one in others:
+        meant = owned_names().meant_by(one.name)
+        exact = any(spec.operator in {"==", "==="} and not spec.version.endswith(".*") for spec in one.specifier)
+        if meant is None or exact:
+            continue
+        message = f"{one.name} is in no source that is named, and would come from the base index, whoever made it; did you mean {meant}?"
+        hint = f"where {one.name} itself is meant, name its exact version: {one.name}==VERSION"
+        raise HipwrightError("bad-option-value", message, hint=hint)
 
 
 def _bare(requirement: Requirement) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.environments.installed import installed_distributions, python_in, site_packages
 from build_tools.environments.interpreter import probe
-from build_tools.environments.make import MARK
+from build_tools.environments.make import MARK, half_made
 from build_tools.errors import HipwrightError, Where
 from build_tools.locking.places import folder_asked_for
 from build_tools.process import printable
@@ -85,6 +85,9 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
 
 def _health(folder: Path, workplace: Workplace) -> Health:
     python = python_in(folder, workplace.platform)
+    if (cut_short := half_made(folder)) is not None:
+        hint = f"{printable(['nox', '-s', 'setup_venv', '--', str(folder), '--packages'])} …, with what was asked for then"
+        raise HipwrightError("install-failed", cut_short, where=Where(file=folder), hint=hint)
     if not (folder / "pyvenv.cfg").is_file():
         message = f"{folder} is no environment: it has no pyvenv.cfg"
         raise HipwrightError(

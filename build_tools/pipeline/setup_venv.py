@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os.path
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -16,17 +17,18 @@ from build_tools.config.targets import family_name
 from build_tools.environments.installed import installed_distributions, site_packages
 from build_tools.environments.listing import Listing
 from build_tools.environments.make import EnvironmentRequest, added_by_hand, make_environment_in, python_in, scripts_in
+from build_tools.environments.network import Network
 from build_tools.errors import HipwrightError, Where
-from build_tools.files import remove_tree, write_text
-from build_tools.locking.places import named_places, wanted_targets
+from build_tools.files import hold, remove_tree, write_text
+from build_tools.locking.places import named_places, reads_only_folders, wanted_targets
 from build_tools.locking.wanted import Wish, choose
 from build_tools.pipeline.activate import job_files
 from build_tools.process import printable
 from build_tools.receipts.record import plain
-from build_tools.rocm.devices import FAMILY_VARIABLE, installed_families, installed_family, is_devel
-from build_tools.rocm.health import examine
+from build_tools.rocm.devices import FAMILY_VARIABLE, device_code, installed_families, installed_family, is_devel
+from build_tools.rocm.health import examine, first_of
 from build_tools.rocm.pairs import fitting_versions
-from build_tools.rocm.sdk import describe_folder, describe_sdk
+from build_tools.rocm.sdk import describe_folder, describe_sdk, lost_files, missing_parts
 from build_tools.rocm.stray import find_strays
 from build_tools.types import Platform
 from build_tools.urls import redact
@@ -66,28 +68,60 @@ def setup_venv(workplace: Workplace) -> dict[str, Any]:
     if not settings.packages:
         hint = f'say what to install: nox -s setup_venv -- {printable([str(folder)])} --packages "rocm[libraries,devel]"'
         raise HipwrightError("bad-option-value", "setup_venv is given no packages to install", hint=hint)
-    interpreter = the_interpreter(workplace)
-    wish = wish_of(workplace, settings.packages)
     places: list[Places] = []
 
     def sources() -> Places:
         places.append(named_places(workplace))
         return places[-1]
 
-    chosen = choose(
-        wish,
-        places=sources,
-        interpreter=interpreter,
-        network=workplace.base.network(),
-        cache=workplace.cache,
-        today=datetime.now(tz=UTC).date(),
-        within=settings.timeout,
-        say=console.say,
-    )
+    with ThreadPoolExecutor(1) as pool:
+        # pip takes its time to say what the base index is, and packages take theirs to be hashed.
+        base = pool.submit(lambda: workplace.base)
+        interpreter = the_interpreter(workplace)
+        wish = wish_of(workplace, settings.packages)
+        chosen = choose(
+            wish,
+            places=sources,
+            interpreter=interpreter,
+            network=Network() if reads_only_folders(workplace) else base.result().network(),
+            cache=workplace.cache,
+            today=datetime.now(tz=UTC).date(),
+            within=settings.timeout,
+            say=console.say,
+        )
+        base.result()
     tell_chosen(chosen, places[-1], workplace)
+    guard = workplace.cache / "locks" / f"environment-{digest.of_value(str(folder))[:16]}.lock"
+    # Held over all that is done to it: what is expanded and proved in it must not be made anew by another run meanwhile.
+    with hold(guard, purpose=f"making the environment {folder}", wait=settings.wait, on_wait=console.say):
+        record, made = _make(folder, chosen, interpreter, workplace)
+        _refuse_mixed(record, chosen, places[-1], workplace)
+        folder_sdk = places[-1].folder
+        sdk = _sdk(record, wish, workplace) if folder_sdk is None else _folder_sdk(record, folder_sdk, workplace)
+        tell_strays(workplace, but=(folder, *([folder_sdk] if folder_sdk else [])))
+        show_packages(record, _title(record, made=made), _note(record, chosen, workplace), workplace)
+        added = added_by_hand(record, workplace.platform)
+    if job is not None:
+        job.activate(folder, scripts_in(folder, workplace.platform))
+        console.say("the following steps of this job find its programs first")
+    return {
+        "environment": {
+            **plain(record),
+            "made": made,
+            "sources": places[-1].describe() if chosen.files else "the base index",
+            "rocm_folder": str(folder_sdk) if folder_sdk else None,
+            "added_by_hand": list(added),
+            "sdk": sdk,
+        }
+    }
+
+
+def _make(folder: Path, chosen: Chosen, interpreter: Interpreter, workplace: Workplace) -> tuple[EnvironmentRecord, bool]:
+    """Make the environment or keep it, while its lock is held; return it, and whether it was made."""
+    settings, console = workplace.settings, workplace.console
     log = workplace.work_dir / "logs" / "setup_venv" / f"{digest.of_value(str(folder))[:16]}.log"
     remove_tree(log)
-    record, made = make_environment_in(
+    return make_environment_in(
         folder,
         EnvironmentRequest(
             interpreter=interpreter,
@@ -98,7 +132,7 @@ def setup_venv(workplace: Workplace) -> dict[str, Any]:
             installer=cast("Literal['pip', 'uv'] | None", settings.installer),
             purpose=f"the environment {folder}",
         ),
-        guard=workplace.cache / "locks" / f"environment-{digest.of_value(str(folder))[:16]}.lock",
+        guard=None,
         cache=workplace.cache,
         base=workplace.base,
         runner=workplace.runner,
@@ -108,25 +142,8 @@ def setup_venv(workplace: Workplace) -> dict[str, Any]:
         log=log,
         pip=workplace.python,
         renew=settings.clean,
+        option=None,
     )
-    _refuse_mixed(record, chosen, places[-1], workplace)
-    folder_sdk = places[-1].folder
-    sdk = _sdk(record, wish, workplace) if folder_sdk is None else _folder_sdk(record, folder_sdk, workplace)
-    tell_strays(workplace, but=(folder, *([places[-1].folder] if places[-1].folder else [])))
-    show_packages(record, _title(record, made=made), _note(record, chosen, workplace), workplace)
-    if job is not None:
-        job.activate(folder, scripts_in(folder, workplace.platform))
-        console.say("the following steps of this job find its programs first")
-    return {
-        "environment": {
-            **plain(record),
-            "made": made,
-            "sources": places[-1].describe() if chosen.files else "the base index",
-            "rocm_folder": str(places[-1].folder) if places[-1].folder else None,
-            "added_by_hand": list(added_by_hand(record, workplace.platform)),
-            "sdk": sdk,
-        }
-    }
 
 
 def the_interpreter(workplace: Workplace) -> Interpreter:
@@ -163,7 +180,10 @@ def wish_of(workplace: Workplace, packages: tuple[str, ...]) -> Wish:
 
 
 def tell_chosen(chosen: Chosen, places: Places, workplace: Workplace) -> None:
-    """Say which torch and ROCm were chosen, how old they are, from where, and what is newer."""
+    """Say which torch and ROCm were chosen, how old they are, from where, and what is newer; and what comes from no such place."""
+    if chosen.others:
+        none = "" if not places.named else f"; {places.describe()} does not have {'it' if len(chosen.others) == 1 else 'them'}"
+        workplace.console.say(f"from the base index: {', '.join(chosen.others)}{none}")
     if chosen.pair is None:
         return
     workplace.console.say(f"chosen: {chosen.pair}, from {places.describe()}")
@@ -191,6 +211,9 @@ def _folder(workplace: Workplace) -> Path:
         message = f"setup_venv takes the folder of one environment, not {len(paths)}"
         raise HipwrightError("bad-option-value", message, hint='nox -s setup_venv -- .venv --packages "rocm[libraries,devel]"')
     folder = Path(os.path.realpath(paths[0]))
+    if folder == folder.parent:
+        message = f"{folder} is the root of a disk, and an environment is a folder of its own"
+        raise HipwrightError("foreign-folder", message, where=Where(file=folder), hint="name a folder that is not there yet")
     if not str(folder).isprintable():
         message = f"{str(folder)!r} has a character that neither a program's first line nor a path list can hold"
         raise HipwrightError("bad-option-value", message, hint="name another folder")
@@ -198,19 +221,28 @@ def _folder(workplace: Workplace) -> Path:
 
 
 def _sdk(record: EnvironmentRecord, wish: Wish, workplace: Workplace) -> dict[str, Any] | None:
-    """Prove once that a build finds what it needs, where the development files are installed, which are expanded for that."""
+    """Prove that a build finds what it needs, where the development files are installed, which are expanded for that.
+
+    What was proved before is only looked at, and mended where files are lost.
+    """
     if not any(is_devel(package.name) for package in record.packages):
         return None
-    proof = Path(record.folder) / _PROOF
+    proof, console = Path(record.folder) / _PROOF, workplace.console
+    mend = False
     if proof.is_file():
-        return cast("dict[str, Any]", json.loads(proof.read_bytes()))
-    console = workplace.console
-    console.say("expanding ROCm's development files, and looking whether all that a build needs is there")
+        known = cast("dict[str, Any]", json.loads(proof.read_bytes()))
+        faults = _faults(record, Path(known["root"]), workplace.platform)
+        if not faults:
+            return known
+        console.say(f"mending ROCm's development files: {first_of(faults)}")
+        mend = True
+    else:
+        console.say("expanding ROCm's development files, and looking whether all that a build needs is there")
     names = [package.name for package in record.packages]
     families = installed_families(names)
-    if chosen := installed_family(names, targets=wish.targets, family=wish.family):
+    # Each family has a tree of its own; which of them lost files is not asked.
+    if not mend and (chosen := installed_family(names, targets=wish.targets, family=wish.family)):
         families = (chosen,)
-    # Each family has a tree of its own.
     found = [
         describe_sdk(
             record,
@@ -219,16 +251,24 @@ def _sdk(record: EnvironmentRecord, wish: Wish, workplace: Workplace) -> dict[st
             platform=workplace.platform,
             warn=console.warn,
             family=family,
+            mend=mend,
         )
         for family in families or (None,)
     ]
     sdk = found[0]
     if len(found) > 1:
         console.say(f"packages of several GPU families are there: a build has to name one, as {FAMILY_VARIABLE}={sdk.family}")
-    console.say(f"ROCm {sdk.version} in {sdk.root}, for {', '.join(sdk.targets) or 'no GPU target'}")
+    code = ", ".join(device_code(names))
+    console.say(f"ROCm {sdk.version} in {sdk.root}, {f'with device code for {code}' if code else 'without device code'}")
     told = _told(sdk)
     write_text(proof, json.dumps(told, sort_keys=True) + "\n")
     return told
+
+
+def _faults(record: EnvironmentRecord, root: Path, platform: Platform) -> list[str]:
+    """Return what the trees of development files lack: the one that was proved, and those of other GPU families beside it."""
+    trees = dict.fromkeys((root, *sorted(site_packages(Path(record.folder), platform).glob("_rocm_sdk_devel*"))))
+    return [fault for tree in trees for fault in (*missing_parts(tree, platform), *lost_files(tree))]
 
 
 def _refuse_mixed(record: EnvironmentRecord, chosen: Chosen, places: Places, workplace: Workplace) -> None:

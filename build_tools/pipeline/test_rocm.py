@@ -16,7 +16,7 @@ from build_tools.environments.make import EnvironmentRequest
 from build_tools.environments.resolve import offered_extras
 from build_tools.environments.wait import when_there
 from build_tools.errors import HipwrightError
-from build_tools.files import utc_now, write_bytes
+from build_tools.files import hold, utc_now, write_bytes
 from build_tools.locking.places import named_places, wanted_targets
 from build_tools.locking.wanted import Wish, choose
 from build_tools.logs import first_error
@@ -89,9 +89,22 @@ def test_rocm(workplace: Workplace) -> dict[str, Any]:
 
 def _test_on(interpreter: Interpreter, workplace: Workplace) -> tuple[RocmTestReceipt, Path, Path]:
     settings, console = workplace.settings, workplace.console
-    chosen, places, wish = _choose(interpreter, workplace)
+    picked = _choose(interpreter, workplace)
+    chosen, places, _wish = picked
     tell_chosen(chosen, places, workplace)
     name = digest.of_value([sorted([file.filename, file.sha256] for file in chosen.files), interpreter.python_tag])[:16]
+    purpose = f"testing the ROCm packages on Python {interpreter.version}"
+    # Held over the test too: another run makes the same environment again.
+    with hold(workplace.lock_file(f"test-rocm-{name}"), purpose=purpose, wait=settings.wait, on_wait=console.say):
+        return _tested(name, picked, interpreter, workplace)
+
+
+def _tested(
+    name: str, picked: tuple[Chosen, Places, Wish], interpreter: Interpreter, workplace: Workplace
+) -> tuple[RocmTestReceipt, Path, Path]:
+    """Install the chosen packages in a fresh environment, test them there, and keep the receipt."""
+    chosen, places, wish = picked
+    settings, console = workplace.settings, workplace.console
     log = workplace.work_dir / "logs" / "test_rocm" / f"{name}.log"
     log.unlink(missing_ok=True)
     request = EnvironmentRequest(

@@ -73,7 +73,8 @@ def upload_rocm_packages(workplace: Workplace) -> dict[str, Any]:
     address = _output_dir(workplace) or address
     place = run.python(group)
     dry = settings.dry_run
-    store = store_to_read(workplace, address) if dry else workplace.open_store(writing=True, address=address)
+    option = "--store" if settings.output_dir is None else "--output-dir"
+    store = store_to_read(workplace, address) if dry else workplace.open_store(writing=True, address=address, option=option)
     replace = load_channels().may_supersede(settings.release_type)
     there = read_current(store, place).snapshot
     plan = _plan(packages.offers, there, replace=replace, place=f"{store.address}/{place.prefix}")

@@ -12,13 +12,15 @@ from build_tools.errors import HipwrightError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["FAMILY_VARIABLE", "extras_for", "installed_families", "installed_family", "is_devel"]
+__all__ = ["ALL_DEVICES", "FAMILY_VARIABLE", "device_code", "extras_for", "installed_families", "installed_family", "is_devel"]
 
 FAMILY_VARIABLE: Final = "ROCM_SDK_TARGET_FAMILY"
 """The environment name by which ROCm's own packages are told which family of several that are installed is meant."""
 
+ALL_DEVICES: Final = "device-all"
+"""The extra that brings the device packages of all targets."""
+
 _DEVICE: Final = "device-"
-_ALL: Final = "device-all"
 _LIBRARIES: Final = "libraries"
 _DEVEL: Final = "rocm-sdk-devel"
 _OF_FAMILY: Final = f"{_LIBRARIES}-"
@@ -28,6 +30,13 @@ _PACKAGES_OF_FAMILY: Final = ("rocm-sdk-libraries-", f"{_DEVEL}-")
 def is_devel(distribution: str) -> bool:
     """Return whether a package is the one with development files, or one of several that are each for a GPU family."""
     return distribution == _DEVEL or distribution.startswith(f"{_DEVEL}-")
+
+
+def device_code(distributions: Iterable[str]) -> tuple[str, ...]:
+    """Return what GPU code installed packages bring: the targets of device packages, or the families that libraries are made for; sorted."""
+    starts = (f"rocm-sdk-{_DEVICE}", f"rocm-sdk-{_OF_FAMILY}")
+    names = [canonicalize_name(name) for name in distributions]
+    return tuple(sorted({name.removeprefix(start) for name in names for start in starts if name.startswith(start)}))
 
 
 def installed_families(distributions: Iterable[str]) -> tuple[str, ...]:
@@ -84,7 +93,7 @@ def extras_for(
     """
     there = {canonicalize_name(extra) for extra in offered}
     asked = {canonicalize_name(extra) for extra in extras}
-    devices = sorted(extra for extra in there if extra.startswith(_DEVICE) and extra != _ALL)
+    devices = sorted(extra for extra in there if extra.startswith(_DEVICE) and extra != ALL_DEVICES)
     families = sorted(extra for extra in there if extra.startswith(_OF_FAMILY))
     if not targets or not (devices or families):
         return tuple(sorted(asked))

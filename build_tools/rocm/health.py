@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools.config.owned import is_rocm
 from build_tools.environments.installed import damaged_files, unmet_requirements
-from build_tools.rocm.sdk import header_doubts, missing_parts
+from build_tools.rocm.sdk import header_doubts, lost_files, missing_parts
 from build_tools.rocm.stack import implied_rocms, mixed, same_rocm, set_marks
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from build_tools.rocm.stack import Implied
     from build_tools.types import Platform, Severity
 
-__all__ = ["Ailment", "Health", "examine", "packages_to_ask_for"]
+__all__ = ["Ailment", "Health", "examine", "first_of", "packages_to_ask_for"]
 
 _DEVEL: Final = "_rocm_sdk_devel*"
 """The folders of expanded development files: one, or one for each GPU family."""
@@ -86,6 +86,12 @@ def packages_to_ask_for(rows: Sequence[Implied]) -> tuple[str, ...]:
     return (*((f"rocm{chosen}=={versions[0]}",) if any(is_rocm(row.name) for row in rows) else ()), *found)
 
 
+def first_of(parts: Sequence[str]) -> str:
+    """Return the first of many things, and how many more there are."""
+    more = f" and {len(parts) - _SHOWN} more" if len(parts) > _SHOWN else ""
+    return f"{', '.join(parts[:_SHOWN])}{more}"
+
+
 def _mix(rows: Sequence[Implied]) -> list[Ailment]:
     versions = mixed(rows)
     if len(versions) <= 1:
@@ -143,6 +149,9 @@ def _sdk(rows: Sequence[Implied], packages: Path, platform: Platform) -> list[Ai
             continue
         missing = missing_parts(root, platform)
         found += [Ailment(code="sdk-incomplete", severity="error", message=f"{root} lacks {part}") for part in missing]
+        if lost := lost_files(root):
+            message = f"{root} is not whole: {first_of(lost)}; to mend it: rocm-sdk init"
+            found.append(Ailment(code="sdk-incomplete", severity="error", message=message))
         doubts = header_doubts(root, str(version))
         found += [Ailment(code="sdk-incomplete", severity="warning", message=doubt) for doubt in doubts]
     return found
@@ -152,7 +161,6 @@ def _damaged(rows: Sequence[Implied], packages: Path) -> list[Ailment]:
     """Return which packages lack files that were installed, or have others in their place."""
     found = []
     for name, paths in damaged_files(packages, [row.name for row in rows]).items():
-        more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-        message = f"files of {name} are gone or of another size: {', '.join(paths[:_SHOWN])}{more}"
+        message = f"files of {name} are gone or of another size: {first_of(paths)}"
         found.append(Ailment(code="install-failed", severity="error", message=message))
     return found

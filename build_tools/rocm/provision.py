@@ -7,7 +7,7 @@ the base index offers. What the tree's ``build-system.requires`` says is install
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from build_tools.environments.build_system import build_requires
 from build_tools.environments.make import EnvironmentRequest
@@ -25,7 +25,16 @@ if TYPE_CHECKING:
     from build_tools.receipts.values import EnvironmentRecord, Sdk
     from build_tools.types import Platform
 
-__all__ = ["build_requirements", "provision", "provision_request"]
+__all__ = ["BUILD_FILES", "build_folder", "build_requirements", "provision", "provision_request"]
+
+BUILD_FILES: Final = ("pyproject.toml", "setup.py")
+"""What says how a tree is built."""
+
+
+def build_folder(project: Project, tree: Path) -> Path | None:
+    """Return where in a source tree a project's build begins: the first of ``build.folders`` that has a build file; None when none has."""
+    folders = [tree if name == "." else tree / name for name in project.build.folders]
+    return next((folder for folder in folders if any((folder / file).is_file() for file in BUILD_FILES)), None)
 
 
 def build_requirements(tree: Path) -> tuple[str, ...]:
@@ -77,11 +86,12 @@ def provision_request(
             extras = f"[{','.join(project.rocm.extras)}]" if project.rocm.extras else ""
             requires = (f"{project.rocm.requirement}{extras}=={locked.rocm.version}",)
             owned = (*locked.rocm.files, *owned)
+    recipe = project.build.all_requires(windows=interpreter.markers.get("sys_platform") == "win32")
     return EnvironmentRequest(
         interpreter=interpreter,
         owned=owned,
         pins=pins,
-        requires=(*requires, *project.build.owned_requires, *build_requirements(tree), *project.build.requires),
+        requires=(*requires, *build_requirements(build_folder(project, tree) or tree), *recipe),
         purpose=f"the build environment of {project.name}",
     )
 

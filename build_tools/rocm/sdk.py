@@ -16,6 +16,8 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.values import EnvironmentRecord, Sdk
 from build_tools.rocm.devices import FAMILY_VARIABLE, installed_families, installed_family
 from build_tools.rocm.folder import hip_version, read_folder_sdk
+from build_tools.rocm.payload.rocm_sdk._devices import list_name
+from build_tools.rocm.payload.rocm_sdk._plan import MARK, faults_of
 from build_tools.types import Platform
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from build_tools.process import Runner
 
-__all__ = ["describe_folder", "describe_sdk", "header_doubts", "missing_parts"]
+__all__ = ["describe_folder", "describe_sdk", "header_doubts", "lost_files", "missing_parts"]
 
 _SECONDS: Final = 1800.0
 """The first question may unpack the development files, several GiB of them."""
@@ -80,6 +82,7 @@ def describe_sdk(
     warn: Callable[[str], None] = lambda _line: None,
     targets: Sequence[str] = (),
     family: str | None = None,
+    mend: bool = False,
 ) -> Sdk:
     """Ask the SDK in an environment for its folders, version and targets, and prove that a build finds what it needs.
 
@@ -97,6 +100,8 @@ def describe_sdk(
         Told where headers state another version than the packages.
     targets, family
         The GPU targets that are wanted, and the family that named them: which of several families that are installed is meant.
+    mend
+        Whether each development file is looked for first, and what is lost is brought back.
 
     Raises
     ------
@@ -115,6 +120,8 @@ def describe_sdk(
         message = f"the ROCm packages in {environment.folder} are for {', '.join(several)}, and it is not told which is meant"
         raise HipwrightError("bad-option-value", message, hint=f"name one: --gpu-family {several[0]}")
     asker = _Asker(environment=environment, runner=runner, family=chosen)
+    if mend:
+        asker.tell("init", "--quiet")
     root = asker.folder("path", "--root")
     missing = missing_parts(root, platform)
     if missing:
@@ -178,6 +185,16 @@ def missing_parts(root: Path, platform: Platform) -> tuple[str, ...]:
     )
 
 
+def lost_files(root: Path) -> tuple[str, ...]:
+    """Return what is wrong with the files of expanded development files, a clause each; nothing where they keep no list of themselves."""
+    if not (root / MARK).is_file():
+        return ()
+    # Files of device packages are listed apart.
+    lists = sorted(root.glob(list_name("*")))
+    paths = [path for each in lists for path in each.read_text(encoding="utf-8").splitlines()]
+    return (*faults_of(root), *(f"{path} is gone" for path in paths if not (root / path).is_file()))
+
+
 def header_doubts(root: Path, version: str) -> tuple[str, ...]:
     """Return where an SDK's headers state another version than its packages have, a sentence each.
 
@@ -209,16 +226,26 @@ class _Asker:
         HipwrightError
             ``sdk-incomplete`` when there is none.
         """
+        lines = self.tell(*question).splitlines()
+        if not lines:
+            raise HipwrightError("sdk-incomplete", f"rocm_sdk {' '.join(question)} in {self.environment.folder} says nothing")
+        return lines[-1].strip()
+
+    def tell(self, *words: str) -> str:
+        """Let it do something, and return all that it says.
+
+        Raises
+        ------
+        HipwrightError
+            ``sdk-incomplete`` when it fails.
+        """
         # `-I` and not `-P`, which Python 3.10 does not know.
-        command = [self.environment.python, "-I", "-X", "utf8", "-m", "rocm_sdk", *question]
-        what = f"rocm_sdk {' '.join(question)}"
+        command = [self.environment.python, "-I", "-X", "utf8", "-m", "rocm_sdk", *words]
+        what = f"rocm_sdk {' '.join(words)}"
         folder = Path(self.environment.folder)
         env = {FAMILY_VARIABLE: self.family} if self.family else None
         done = self.runner.capture(command, cwd=folder, env=env, timeout=_SECONDS, code="sdk-incomplete", what=what)
-        lines = done.text.strip().splitlines()
-        if not lines:
-            raise HipwrightError("sdk-incomplete", f"{what} in {folder} says nothing")
-        return lines[-1].strip()
+        return done.text.strip()
 
     def folder(self, *question: str) -> Path:
         """Return a folder that the SDK names.

@@ -18,9 +18,9 @@ from build_tools.environments.network import Network, Response
 from build_tools.environments.page import read_hrefs
 from build_tools.errors import HipwrightError
 from build_tools.stores.base import Content, Listed, ObjectInfo, parse_key
-from build_tools.stores.reading import SMALL_BYTES, body_stream, copied, nothing_there, too_large
+from build_tools.stores.reading import SMALL_BYTES, body_stream, compare_noted, copied, nothing_there, too_large
 from build_tools.types import ObjectKey, Sha256
-from build_tools.urls import redact
+from build_tools.urls import redact, without_query
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -60,7 +60,7 @@ class ListingStore:
     def __init__(self, address: str, *, network: Network | None = None) -> None:
         parts = urlsplit(address)
         if parts.query or parts.fragment or not parts.hostname:
-            message = f"{redact(address)} is no store that hipwright can use: a folder's address has a host, and no ? or #"
+            message = f"{without_query(address)} is no store that hipwright can use: a folder's address has a host, and no ? or #"
             raise HipwrightError("store-unusable", message, hint="name another one with --store")
         self._network: Final = (network or Network()).knowing((address,))
         self._root: Final = redact(address).rstrip("/") + "/"
@@ -125,7 +125,7 @@ class ListingStore:
         if len(data) > SMALL_BYTES:
             raise too_large(key, self)
         actual = digest.of_bytes(data)
-        self._compare(key, info.sha256, actual)
+        compare_noted(self, key, info.sha256, actual)
         return Content(data=data, info=_info(key, answer, sha256=actual, size=len(data)))
 
     @contextlib.contextmanager
@@ -155,7 +155,7 @@ class ListingStore:
 
     def as_file(self, key: str) -> AbstractContextManager[Path]:
         """Give the object in a file of its name, in a folder that goes with the block."""
-        return copied(self, key, self._compare)
+        return copied(self, key)
 
     def put(  # noqa: D102 - nothing is written here
         self,
@@ -178,11 +178,6 @@ class ListingStore:
     def _refuse(self, key: str) -> NoReturn:
         message = f"cannot write {key} in the store {self.address}: it can only be read"
         raise HipwrightError("store-unusable", message, hint="name a folder or s3://bucket with --store")
-
-    def _compare(self, key: str, noted: Sha256 | None, actual: Sha256) -> None:
-        if noted is not None and noted != actual:
-            message = f"{key} in {self.address} has other bytes than were put there: {actual}, not {noted}"
-            raise HipwrightError("hash-mismatch", message)
 
     def _bucket_objects(self, below: str) -> Sequence[Listed] | None:
         """Return the objects that a bucket lists below a prefix; None where the server is none that lists as S3 does."""

@@ -56,9 +56,12 @@ class FolderStore:
     ----------
     root
         The folder, absolute.
+    option
+        What names another folder, for hints.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, option: str = "--store") -> None:
+        self._option: Final = option
         self._root: Final = root
         self._own: Final = root / _OWN
 
@@ -260,7 +263,7 @@ class FolderStore:
         return HipwrightError(
             "store-unusable",
             f"{what} in the store {self._root}: {error.strerror or error}",
-            hint="choose another store with --store",
+            hint=f"see whether its disk is full and who may write there, or choose another place with {self._option}",
         )
 
 

@@ -11,7 +11,7 @@ from build_tools import files
 from build_tools.environments.network import Network
 from build_tools.errors import HipwrightError
 from build_tools.stores.local import FolderStore
-from build_tools.urls import foreign_scheme, is_url, redact
+from build_tools.urls import foreign_scheme, is_url, without_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,6 +32,7 @@ def open_store(
     region: str | None = None,
     machine: Mapping[str, str] | None = None,
     network: Callable[[], Network] = Network,
+    option: str = "--store",
 ) -> Store:
     """Return the store that an address names.
 
@@ -52,6 +53,8 @@ def open_store(
         The environment as found, for credentials of S3.
     network
         What tells how addresses of listings are read; asked only for one.
+    option
+        What names another folder, for hints.
 
     Raises
     ------
@@ -67,21 +70,21 @@ def open_store(
         return _listing(address, network, writing=writing)
     root = _folder(address, base)
     if root.exists() and not root.is_dir():
-        raise HipwrightError("store-unusable", f"the store {root} is a file, not a folder", hint="name a folder with --store")
+        raise HipwrightError("store-unusable", f"the store {root} is a file, not a folder", hint=f"name a folder with {option}")
     if writing:
         try:
             files.make_folder(root)
         except HipwrightError as error:
             message = f"the store {root} cannot be written: {error.message}"
-            raise HipwrightError("store-unusable", message, hint="name another folder with --store") from error
+            raise HipwrightError("store-unusable", message, hint=f"name another folder with {option}") from error
     elif not root.is_dir():
         raise HipwrightError("store-unusable", f"there is no store {root}", hint="name the store's folder with --store")
-    return FolderStore(root)
+    return FolderStore(root, option=option)
 
 
 def _listing(address: str, network: Callable[[], Network], *, writing: bool) -> Store:
     if writing:
-        message = f"{redact(address)} can be read from and not written to"
+        message = f"{without_query(address)} can be read from and not written to"
         raise HipwrightError("store-unusable", message, hint="name a folder or s3://bucket with --store")
     from build_tools.stores.listing import ListingStore  # noqa: PLC0415 - a folder needs nothing of it
 
@@ -97,9 +100,11 @@ def _folder(address: str, base: Path) -> Path:
     parts = urlsplit(address)
     right = address.lower().startswith("file:/") and parts.netloc in {"", "localhost"}
     if foreign is not None or not right or parts.query or parts.fragment:
-        message = f"{redact(address)} is no store that hipwright can use: it takes {_KINDS}"
+        message = f"{without_query(address)} is no store that hipwright can use: it takes {_KINDS}"
         hint = (
-            "name a folder with --store" if foreign is None else f"name a folder with --store; ./{redact(address)} when it is one"
+            "name a folder with --store"
+            if foreign is None
+            else f"name a folder with --store; ./{without_query(address)} when it is one"
         )
         raise HipwrightError("store-unusable", message, hint=hint)
     return Path(url2pathname(parts.path))

@@ -13,11 +13,11 @@ from build_tools.errors import HipwrightError
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from build_tools.stores.base import ObjectInfo, Store
 
-__all__ = ["SMALL_BYTES", "body_stream", "bounded", "copied", "copy_stream", "nothing_there", "too_large"]
+__all__ = ["SMALL_BYTES", "body_stream", "bounded", "compare_noted", "copied", "copy_stream", "nothing_there", "too_large"]
 
 SMALL_BYTES: Final = 256 << 20
 """No object that is read whole is larger: pages, snapshots, records. What is would fill the memory; it is read piece by piece."""
@@ -88,8 +88,21 @@ def bounded(source: IO[bytes], size: int) -> IO[bytes]:
     return io.BufferedReader(_Bounded(source, size, whole=False), buffer_size=_BUFFER)
 
 
+def compare_noted(store: Store, key: str, noted: Sha256 | None, actual: Sha256) -> None:
+    """Compare the SHA-256 that a store noted of an object, where it did, with that of the bytes that it gave.
+
+    Raises
+    ------
+    HipwrightError
+        ``hash-mismatch``.
+    """
+    if noted is not None and noted != actual:
+        message = f"{key} in {store.address} has other bytes than were put there: {actual}, not {noted}"
+        raise HipwrightError("hash-mismatch", message, hint="put it there again")
+
+
 @contextlib.contextmanager
-def copied(store: Store, key: str, compare: Callable[[str, Sha256 | None, Sha256], None]) -> Iterator[Path]:
+def copied(store: Store, key: str) -> Iterator[Path]:
     """Give an object in a file of its name, in a folder that goes with the block.
 
     Parameters
@@ -98,20 +111,18 @@ def copied(store: Store, key: str, compare: Callable[[str, Sha256 | None, Sha256
         Where it is.
     key
         Its key.
-    compare
-        Called with the key, the SHA-256 that the store noted, and that of the bytes; raises when they differ.
 
     Raises
     ------
     HipwrightError
-        ``nothing-published`` when there is no such object; what :func:`copy_stream` and ``compare`` raise.
+        ``nothing-published`` when there is no such object; what :func:`copy_stream` and :func:`compare_noted` raise.
     """
     info = store.head(key)
     if info is None:
         raise nothing_there(key, store)
     with tempfile.TemporaryDirectory(prefix="hipwright-") as folder:
         path = Path(folder, key.rpartition("/")[2])
-        compare(key, info.sha256, copy_stream(store, info, path))
+        compare_noted(store, key, info.sha256, copy_stream(store, info, path))
         yield path
 
 

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from build_tools import digest
 from build_tools.errors import HipwrightError
 from build_tools.stores.base import Content, Listed, ObjectInfo, parse_key
-from build_tools.stores.reading import SMALL_BYTES, body_stream, copied, nothing_there, too_large
+from build_tools.stores.reading import SMALL_BYTES, body_stream, compare_noted, copied, nothing_there, too_large
 from build_tools.stores.s3_access import Access, Client, client_for, code_behind, code_of, status_of, translated
 from build_tools.stores.s3_put import MARK, SHA256, Condition, Upload, put_whole, sha256_of_checksum
 from build_tools.types import ObjectKey, Sha256
@@ -157,7 +157,7 @@ class S3Store:
             raise too_large(key, self)
         info = _info(key, answer)
         actual = digest.of_bytes(data)
-        self._compare(key, info.sha256, actual)
+        compare_noted(self, key, info.sha256, actual)
         return Content(data=data, info=_info(key, answer, sha256=actual))
 
     @contextlib.contextmanager
@@ -189,7 +189,7 @@ class S3Store:
 
     def as_file(self, key: str) -> AbstractContextManager[Path]:
         """Give the object in a file of its name, in a folder that goes with the block."""
-        return copied(self, key, self._compare)
+        return copied(self, key)
 
     def put(
         self,
@@ -253,11 +253,6 @@ class S3Store:
             return None
         reason = "is already in" if condition.if_absent else "was changed by someone else in"
         raise HipwrightError("write-conflict", f"{key} {reason} {self.address}") from error
-
-    def _compare(self, key: str, noted: Sha256 | None, actual: Sha256) -> None:
-        if noted is not None and noted != actual:
-            message = f"{key} in {self.address} has other bytes than were put there: {actual}, not {noted}"
-            raise HipwrightError("hash-mismatch", message, hint="put it there again")
 
     def _key(self, key: str, *, writing: bool = False) -> str:
         checked = parse_key(key, foreign=not writing)

@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.errors import HipwrightError
-from build_tools.urls import mask_userinfo, redact
+from build_tools.urls import mask_userinfo, redact, without_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +31,9 @@ _REGION: Final = "us-east-1"
 """Where Amazon is asked for a bucket whose region is not known; it answers where the bucket is."""
 
 _NO_KEYS: Final = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
+_UNREACHABLE: Final = (
+    "try again later, or name a store that can be reached with --store: a folder on this machine, or another bucket"
+)
 _CREDENTIALS: Final[Mapping[str, str]] = {
     "SignatureDoesNotMatch": "AWS_SECRET_ACCESS_KEY is not the secret of AWS_ACCESS_KEY_ID",
     "InvalidAccessKeyId": "AWS_ACCESS_KEY_ID is of another server or account",
@@ -70,8 +73,17 @@ class Access:
 
     @property
     def server(self) -> str | None:
-        """The address of a server that is not Amazon's, without a final ``/``."""
+        """The address of a server that is not Amazon's, without a final ``/``.
+
+        Raises
+        ------
+        HipwrightError
+            ``store-unusable`` for an address with a query, which would be sent along nowhere and shown everywhere.
+        """
         named = self.endpoint_url or self.machine.get("AWS_ENDPOINT_URL_S3") or self.machine.get("AWS_ENDPOINT_URL")
+        if named and ("?" in named or "#" in named):
+            message = f"{without_query(named.partition('#')[0])} is no address of an S3 server: such a one has no ? or #"
+            raise HipwrightError("store-unusable", message, hint="name it as http://host:port with --endpoint-url")
         return named.rstrip("/") if named else None
 
 
@@ -207,7 +219,7 @@ def translated(error: BotoCoreError | ClientError, what: str, address: str) -> H
     if code in _ELSEWHERE or status == HTTPStatus.MOVED_PERMANENTLY:
         return HipwrightError("store-unusable", f"{doing}: the bucket is in another region", hint="set AWS_REGION to its region")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or code in {"SlowDown", "RequestTimeout", "Throttling"}:
-        return HipwrightError("source-unreachable", f"{doing}: {named}", hint="try again later")
+        return HipwrightError("source-unreachable", f"{doing}: {named}", hint=_UNREACHABLE)
     return HipwrightError("store-unusable", f"{doing}: {named}")
 
 
@@ -219,6 +231,7 @@ def _of_library(error: BotoCoreError, doing: str) -> HipwrightError:
         return HipwrightError("store-unusable", f"{doing}: {said}", hint="name another store with --store")
     unreachable = (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError)
     if isinstance(error, unreachable):
-        hint = "look whether the server is up and --endpoint-url names it" if "127.0.0.1" in said else "try again later"
+        local = "127.0.0.1" in said or "localhost" in said
+        hint = "look whether the server is up and --endpoint-url names it" if local else _UNREACHABLE
         return HipwrightError("source-unreachable", f"{doing}: {said}", hint=hint)
     return HipwrightError("no-credentials", f"{doing}: {said}", hint=_NO_KEYS)

@@ -13,6 +13,7 @@ import pytest
 
 from build_tools.console.events import Table
 from build_tools.errors import HipwrightError
+from build_tools.pipeline import test_rocm as test_rocm_stage
 from build_tools.pipeline.doctor import doctor
 from build_tools.pipeline.setup_venv import setup_venv
 from build_tools.pipeline.test_rocm import test_rocm as run_test_rocm
@@ -153,6 +154,26 @@ def test_a_file_that_is_gone_is_found(tmp_path: Path) -> None:
     assert "files of rocm-sdk-libraries are gone or of another size: rocm_sdk_libraries.py" in error.message
 
 
+def test_an_environment_whose_making_was_killed_is_told_with_where_the_one_before_is(tmp_path: Path) -> None:
+    made(tmp_path, StubSdk())
+    folder, aside = tmp_path / "env", tmp_path / ".env.hipwright-before"
+
+    def told() -> HipwrightError:
+        with pytest.raises(HipwrightError) as caught:
+            doctor(desk(tmp_path, paths=(folder,)))
+        assert (caught.value.code.name, "nox -s setup_venv" in (caught.value.hint or "")) == ("install-failed", True)
+        return caught.value
+
+    (folder / "environment.json").rename(tmp_path / "kept")
+    assert "was cut short" in told().message
+    (tmp_path / "kept").rename(folder / "environment.json")
+    folder.rename(aside)
+    assert f"is kept in {aside}" in told().message
+    setup_venv(desk(tmp_path, paths=(folder,), find_links=(str(tmp_path / "own"),), packages=("rocm[libraries,devel]",)))
+    assert not aside.exists()
+    doctor(desk(tmp_path, paths=(folder,)))
+
+
 def test_without_an_environment_it_is_said_what_was_looked_at(tmp_path: Path) -> None:
     place = desk(tmp_path)
     doctor(place)
@@ -193,6 +214,23 @@ def test_packages_that_pass_leave_a_receipt_bound_to_their_bytes(tmp_path: Path)
     assert receipt.suites["core"].passed == 3
     (table,) = [event for event in memory_of(place).events if isinstance(event, Table) and "rocm-sdk test" in event.title]
     assert [row[0] for row in table.rows] == ["base", "core"]
+
+
+def test_nobody_makes_the_environment_again_while_it_is_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    ask = test_rocm_stage._ask
+
+    def another_run_comes(*arguments: Any) -> Any:  # noqa: ANN401 - as _ask
+        if not seen:
+            seen.append("")
+            with pytest.raises(HipwrightError) as caught:
+                run_test_rocm(desk(tmp_path, rocm_find_links=(str(tmp_path / "own"),), wait=False))
+            seen[0] = caught.value.code.name
+        return ask(*arguments)
+
+    monkeypatch.setattr(test_rocm_stage, "_ask", another_run_comes)
+    report_of(tmp_path, StubSdk())
+    assert seen == ["locked"]
 
 
 FAILED = {"status": "failed", "passed": 1, "failed": [{"test": "test_it", "reason": "it broke"}], "untested": [], "seconds": 0.1}

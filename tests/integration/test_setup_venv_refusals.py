@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +15,7 @@ from build_tools.pipeline.setup_venv import setup_venv
 from tests.integration.test_setup_venv import desk, refused, versions
 from tests.support.packages import make_index, make_wheel, serve
 from tests.support.stub_sdk import StubSdk
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tests.support.workplaces import memory_of
 
 
 @pytest.fixture
@@ -115,3 +115,71 @@ def test_the_folder_beside_the_one_that_was_named_is_told(own: Path, tmp_path: P
     assert error.code.name == "requirement-missing"
     assert f"--rocm-find-links {packages / 'dist'}" in (error.hint or "")
     assert "name a source" in (refused(desk(tmp_path, find_links=(str(packages / "dist"),), packages=("triton",))).hint or "")
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+def test_a_folder_that_is_named_by_a_way_up_is_that_folder(own: Path, tmp_path: Path, installer: str) -> None:
+    (tmp_path / "elsewhere" / "deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere" / "deep")
+    own.rename(tmp_path / "elsewhere" / "own")
+    # Behind a link, `..` is the folder that the link leads into, and no folder beside the link.
+    for place in ("elsewhere/deep/../own", "link/../own", (tmp_path / "elsewhere").as_uri() + "/deep/../own"):
+        document = setup_venv(desk(tmp_path, installer=installer, find_links=(place,), packages=("rocm",), clean=True))
+        assert versions(document)["rocm"] == "7.10.0"
+        assert not [one for one in document["environment"]["packages"] if ".." in one["source"]]
+
+
+@pytest.mark.parametrize("typed", ["rcom", "ROC", "torhc>=2", "rom-sdk-core"])
+def test_a_slip_in_an_owned_name_installs_nobody_s_package(own: Path, tmp_path: Path, typed: str) -> None:
+    name = typed.partition(">")[0]
+    make_wheel(tmp_path / "base", name.lower(), "3.0")
+    machine = {"PIP_FIND_LINKS": str(tmp_path / "base"), "PIP_NO_INDEX": "1"}
+    error = refused(desk(tmp_path, machine=machine, find_links=(str(own),), packages=("rocm", typed)))
+    assert error.code.name == "bad-option-value"
+    assert "did you mean rocm" in error.message or "did you mean torch?" in error.message
+    assert not (tmp_path / "env").exists()
+    place = desk(tmp_path, machine=machine, find_links=(str(own),), packages=("rocm", f"{name}==3.0"))
+    assert versions(setup_venv(place))[name.lower()] == "3.0"
+    assert any(line.startswith(f"from the base index: {name}==3.0; ") for line in memory_of(place).said)
+
+
+def test_what_is_not_for_this_interpreter_is_told(own: Path, tmp_path: Path) -> None:
+    never = "rocm; python_version < '3'"
+    error = refused(desk(tmp_path, find_links=(str(own),), packages=(never,)))
+    assert error.code.name == "bad-option-value"
+    assert "python_version" in error.message
+    place = desk(tmp_path, find_links=(str(own),), packages=("rocm", "torch; python_version < '3'"))
+    assert "torch" not in versions(setup_venv(place))
+    assert any("left out" in line and "torch" in line for line in memory_of(place).said)
+
+
+def test_a_query_of_the_base_index_goes_with_each_request_and_is_written_nowhere(own: Path, tmp_path: Path) -> None:
+    index = make_index(tmp_path / "index", [make_wheel(tmp_path / "base", "plain-tool", "1.0")])
+    with serve(index, heads=True) as server:
+        machine = {"PIP_INDEX_URL": f"{server.url}/?sig=HUSHHUSH", "PIP_CONFIG_FILE": os.devnull}
+        asked: dict[str, Any] = {"machine": machine, "find_links": (str(own),), "packages": ("rocm", "plain-tool")}
+        assert versions(setup_venv(desk(tmp_path, **asked)))["plain-tool"] == "1.0"
+        assert "/plain-tool/?sig=HUSHHUSH" in server.seen
+        error = refused(desk(tmp_path, installer="pip", **{**asked, "paths": (tmp_path / "other",)}))
+        assert error.code.name == "source-unreachable"
+        assert "--installer uv" in (error.hint or "")
+        error = refused(desk(tmp_path, **{**asked, "packages": ("rocm", "plain-tool", "not-there")}))
+        assert "HUSHHUSH" not in f"{error.message}{error.hint}{error.excerpt}"
+    written = [path for top in ("work", "env") for path in (tmp_path / top).rglob("*") if path.is_file()]
+    assert any(path.suffix == ".log" for path in written)
+    assert not [path for path in written if b"HUSHHUSH" in path.read_bytes()]
+
+
+def test_the_root_of_a_disk_is_no_environment(own: Path, tmp_path: Path) -> None:
+    error = refused(desk(tmp_path, paths=(Path(tmp_path.anchor),), find_links=(str(own),), packages=("rocm",)))
+    assert error.code.name == "foreign-folder"
+
+
+def test_a_base_index_that_cannot_be_read_is_told_although_all_packages_lie_in_folders(own: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.conf"
+    broken.write_text("[global\nx")
+    machine = {"PIP_CONFIG_FILE": str(broken)}
+    error = refused(desk(tmp_path, machine=machine, find_links=(str(own),), packages=("rocm",)))
+    assert error.code.name == "bad-data-file"
+    assert str(broken) in (error.excerpt or "")
+    assert not (tmp_path / "env").exists()

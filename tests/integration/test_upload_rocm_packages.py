@@ -98,6 +98,15 @@ def test_a_twin_has_the_layout_of_the_store(tmp_path: Path) -> None:
     assert keys(twin) == keys(store_of(tmp_path))
 
 
+def test_a_folder_that_cannot_be_made_is_told_with_its_own_option(tmp_path: Path) -> None:
+    packages = write_set(tmp_path / "packages")
+    (tmp_path / "twin").touch()
+    with pytest.raises(HipwrightError) as caught:
+        upload(tmp_path, packages, output_dir=tmp_path / "twin")
+    assert caught.value.code.name == "store-unusable"
+    assert caught.value.hint == "name a folder with --output-dir"
+
+
 def test_a_twin_and_a_store_that_were_both_typed_contradict_each_other(tmp_path: Path) -> None:
     packages = write_set(tmp_path / "packages")
     place = desk(tmp_path, packages, output_dir=tmp_path / "twin", store=str(tmp_path / "store"))

@@ -115,8 +115,8 @@ class Server:
 
 
 @contextlib.contextmanager
-def serve(folder: Path) -> Iterator[Server]:
-    """Serve a folder; a folder's address answers with its ``index.html``."""
+def serve(folder: Path, *, heads: bool = False) -> Iterator[Server]:
+    """Serve a folder; a folder's address answers with its ``index.html``; with ``heads``, requests of the method ``HEAD`` too."""
     state = Server(url="")
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -155,12 +155,13 @@ def serve(folder: Path) -> Iterator[Server]:
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(b"" if self.command == "HEAD" else body)
 
         def log_message(self, *_arguments: object) -> None:
             return
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    handler = type("Handler", (Handler,), {"do_HEAD": Handler.do_GET} if heads else {})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()

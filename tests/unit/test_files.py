@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,13 +74,19 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert files.make_folder(tmp_path / "a" / "b").is_dir()
 
 
-def test_too_little_space_says_both_figures(tmp_path: Path) -> None:
+def test_too_little_space_says_both_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files.free_space(tmp_path / "not" / "yet", 1)
     with pytest.raises(HipwrightError) as caught:
         files.free_space(tmp_path, 2**62)
     assert caught.value.code.name == "disk-space"
     assert "GiB free" in caught.value.message
     assert "are needed" in caught.value.message
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=300 * 2**10))
+    for needed, told in ((3 * 2**20, "has 0.3 MiB free, and 3.0 MiB are"), (400 * 2**10, "has 0.3 MiB free, and 0.4 MiB are")):
+        with pytest.raises(HipwrightError) as caught:
+            files.free_space(tmp_path, needed, option=None)
+        assert told in caught.value.message
+        assert caught.value.hint == "free some space there, or choose another folder"
 
 
 def _holder(path: Path, taken: Event, release: Event) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,7 +55,20 @@ def test_secrets_are_passwords_as_written_and_as_meant_with_and_without_their_us
     }  # fmt: skip
     assert secrets_in("bob:pw@proxy.example:3128") == {"bob:pw"}
     assert secrets_in("https://a-token-that-is-long@e/x") == {"a-token-that-is-long"}
+    assert secrets_in("--store=https://e/x?sig=hush%2Fhush&page=2 http://f/?a-signature") == {
+        "hush%2Fhush",
+        "hush/hush",
+        "a-signature",
+    }
+    assert secrets_in("what? https://e/x?n=1 /a/b?token=looks-so") == frozenset()
     assert secrets_in("https://user@e/x ssh://somebody-with-a-name@e/x git@e:x") == frozenset()
+
+
+def test_what_hints_have_in_the_place_of_a_password_is_shown() -> None:
+    assert (
+        mask_userinfo("say https://USER:PASSWORD@HOST/… and https://me:PASSWORD@h/")
+        == "say https://USER:PASSWORD@HOST/… and https://***@h/"
+    )
 
 
 def test_drive_letters_are_paths() -> None:
@@ -116,3 +131,20 @@ def test_what_holds_a_secret_is_told_from_what_does_not() -> None:
     assert not holds_secret("ssh://git@e.example/x.git")
     assert not holds_secret("https://e.example/x@1.0")
     assert not holds_secret("/wheels and https://e.example/")
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 50_000, f"{'x' * 50_000}://a@b", "a://" * 12_000, "a://x?" * 8_000, "a:" * 25_000, f"a://{'@' * 50_000}"]
+)
+def test_a_long_word_is_looked_through_at_once(text: str) -> None:
+    began = time.process_time()
+    for look in (secrets_in, mask_userinfo, redact, is_unclear, holds_secret):
+        look(text)
+    # It takes minutes where each letter is looked at once for each of the others.
+    assert time.process_time() - began < 2
+
+
+def test_secrets_are_found_behind_a_long_word() -> None:
+    text = f"{'x' * 5_000}https://me:hush-hush@e/x?token=a-signature"
+    assert secrets_in(text) == {"hush-hush", "me:hush-hush", "a-signature"}
+    assert mask_userinfo(text) == text.replace("me:hush-hush", "***")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BuiltPackages", "PackageRequest", "build_packages", "plan_packages"]
 
+_OPTION: Final = "--dest-dir"
 _DIST: Final = "dist"
 _TEMPORARY: Final = ".packages"
 _SHRINKS: Final = 4
@@ -100,7 +101,7 @@ def build_packages(
         missing or something did not come out; ``name-taken`` when other packages are there under these names, or those of another set; ``locked``.
     """
     plan = plan_packages(request, say=say, progress=progress)
-    make_folder(request.target)
+    make_folder(request.target, option=_OPTION)
     lock = request.target / f"{_TEMPORARY}.lock"
     with hold(lock, purpose=f"packing {request.artifacts.name}", wait=wait, on_wait=say):
         return _build(plan, request, runner=runner, say=say, progress=progress)
@@ -135,7 +136,7 @@ def _build(
                 say(f"all {len(standing.files)} packages of {plan.version} are in {dist} already")
                 return BuiltPackages(dist=dist, receipt=receipt, packages=standing, made=False, left_out=plan.left_out)
         total = sum(placed.item.size for placed in plan.placed)
-        free_space(target, total // _SHRINKS if request.compress else total)
+        free_space(target, total // _SHRINKS if request.compress else total, option=_OPTION)
         packer = Packer(
             plan=plan,
             set_id=set_id,
@@ -181,7 +182,7 @@ def _apart(request: PackageRequest) -> None:
     places = [request.target.resolve(), dist]
     if dist in artifacts.parents or any(place == artifacts or artifacts in place.parents for place in places):
         message = f"packages in {request.target} would lie where the artifacts are, and nothing is written there"
-        raise HipwrightError("bad-option-value", message, hint="name another folder with --dest-dir")
+        raise HipwrightError("bad-option-value", message, hint=f"name another folder with {_OPTION}")
 
 
 def _clear(standing: PackagesReceipt | None, receipt: Path, dist: Path) -> None:
@@ -199,7 +200,7 @@ def _is_there(file: PackageFile, dist: Path) -> bool:
 
 def _take(record: PackagesReceipt, folder: Path, dist: Path, *, clean: bool) -> None:
     """Give the packages their names; one that is taken by other bytes stops all, unless it may be replaced."""
-    make_folder(dist)
+    make_folder(dist, option=_OPTION)
     if not clean:
         taken = [file.filename for file in record.files if (dist / file.filename).exists() and not _is_there(file, dist)]
         if taken:

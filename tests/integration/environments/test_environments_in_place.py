@@ -7,9 +7,11 @@ import subprocess
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from build_tools.environments.make import EnvironmentRequest, added_by_hand, make_environment_in
+from build_tools.environments.maker import Maker
 from build_tools.errors import HipwrightError
 from tests.support.commands import tree_of
 from tests.support.environments import PLATFORM, Place, base_of, lock_from, marks_in, names_in, place_with, this_interpreter
@@ -17,6 +19,8 @@ from tests.support.packages import make_wheel
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from packaging.utils import NormalizedName
 
     from build_tools.receipts.values import EnvironmentRecord
 
@@ -124,7 +128,37 @@ def test_a_person_s_file_is_not_lost_wherever_it_is(place: Place, own: Path, tmp
         assert caught.value.code.name == "foreign-folder"
         assert mine.read_text() == "mine"
     mine.unlink()
+    if where.startswith(("project", "share", "work")):
+        shutil.rmtree(folder / where.partition("/")[0])
     assert make(place, folder, wanting(place, own, "torch"))[1]
+
+
+@pytest.mark.parametrize("what", ["bin/activate", "pyvenv.cfg", "an empty folder", "a link to a folder", "include/mine/deep"])
+@pytest.mark.parametrize("renew", [False, True])
+def test_what_a_person_changed_or_made_without_a_file_is_not_lost(
+    place: Place, own: Path, tmp_path: Path, what: str, *, renew: bool
+) -> None:
+    folder = tmp_path / "env"
+    make(place, folder, wanting(place, own, "rocm"))
+    mine = folder / what
+    before = mine.read_text() if mine.is_file() else None
+    if before is not None:
+        mine.write_text(before + "# mine\n")
+    elif what == "a link to a folder":
+        (tmp_path / "elsewhere").mkdir()
+        mine.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
+    else:
+        mine.mkdir(parents=True)
+    with pytest.raises(HipwrightError, match=f"{what} in it would be lost") as caught:
+        make(place, folder, wanting(place, own, "torch"), renew=renew)
+    assert caught.value.code.name == "foreign-folder"
+    if before is not None:
+        mine.write_text(before)
+    elif mine.is_symlink():
+        mine.unlink()
+    else:
+        shutil.rmtree(folder / what.rpartition("/")[0] if "/" in what else mine)
+    assert make(place, folder, wanting(place, own, "torch"), renew=renew)[1]
 
 
 @pytest.mark.parametrize("damage", ["gone", "cut", "no package"])
@@ -222,6 +256,34 @@ def test_a_request_that_fails_leaves_the_one_that_was_there(place: Place, own: P
     assert place.said[-1] == f"{folder} is again what it was before"
     assert [path.name for path in tmp_path.iterdir() if "env" in path.name] == ["env"]
     assert make(place, folder, request) == (first, False)
+
+
+def test_a_file_that_was_locked_by_a_way_up_is_that_file(place: Place, own: Path, tmp_path: Path) -> None:
+    request = wanting(place, own, "rocm")
+    (file,) = request.owned
+    way = (own.parent / "elsewhere" / ".." / "own" / file.filename).as_uri()
+    (own.parent / "elsewhere").mkdir()
+    record, _ = make(place, tmp_path / "env", replace(request, owned=(msgspec.structs.replace(file, url=way),)))
+    assert names_in(record) == {"rocm": "7.10.0"}
+
+
+def test_an_environment_is_set_aside_only_when_all_for_the_new_one_is_at_hand(
+    place: Place, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "env"
+    first, _ = make(place, folder, wanting(place, own, "rocm"))
+    before = tree_of(folder)
+    fetch, seen = Maker.fetch, []
+
+    def look(maker: Maker) -> dict[NormalizedName, Path]:
+        files = fetch(maker)
+        seen.append(tree_of(folder) == before)
+        return files
+
+    monkeypatch.setattr(Maker, "fetch", look)
+    record, _ = make(place, folder, wanting(place, own, "torch"))
+    assert (seen, names_in(record)) == ([True], {"torch": "2.9.0"})
+    assert first.digest != record.digest
 
 
 @pytest.mark.parametrize("killed", ["while the new one was made", "when the new one was finished"])

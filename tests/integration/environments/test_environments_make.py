@@ -257,6 +257,16 @@ def test_the_second_time_nothing_is_run(place: Place, own: Path) -> None:
     assert place.make(replace(request, purpose="something else"), base_of()) == first
 
 
+@pytest.mark.parametrize("lost", ["rocm_sdk_core.py", "rocm_sdk_core-7.10.0.dist-info/METADATA", "."])
+def test_one_that_lost_files_of_owned_packages_is_made_again(place: Place, own: Path, lost: str) -> None:
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"))
+    record = place.make(request, base_of())
+    remove_tree(next(Path(record.folder).glob("lib/python*/site-packages")) / lost)
+    assert place.make(request, base_of()) == record
+    assert any(line.startswith(f"making {Path(record.folder).name} again: what it was made for") for line in place.said)
+    assert marks_in(record.folder, "rocm_sdk_core") == ["own"]
+
+
 def test_one_that_is_there_is_made_again_when_that_is_asked_for(place: Place, own: Path) -> None:
     request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"))
     first = place.make(request, base_of())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Literal
@@ -81,6 +82,28 @@ def test_the_pinned_build_tools_are_taken_where_a_source_distribution_needs_them
     pins = pin_file(tmp_path / "pins.txt", [make_wheel(base, "plain-backend", "2.0", mark="pinned"), elsewhere])
     request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"), build_pins=pins)
     assert names_in(place.make(request, base_of(base))) == {"rocm": "7.10.0"}
+
+
+@pytest.mark.parametrize(("asked", "mark"), [("plain-backend", "newest"), ("plain-backend<3", "older")])
+def test_a_base_index_need_not_have_the_pinned_build_tools(place: Place, asked: str, mark: str, tmp_path: Path) -> None:
+    own, base = tmp_path / "own", tmp_path / "base"
+    sdist(own, requires=f'["{asked}"]', backend=f"import plain_backend\nassert plain_backend.MARK == {mark!r}\n")
+    make_wheel(base, "plain-backend", "3.0", mark="newest")
+    make_wheel(base, "plain-backend", "1.0", mark="older")
+    elsewhere = [make_wheel(tmp_path / "elsewhere", "plain-backend", "2.0", mark="pinned")]
+    pins = pin_file(tmp_path / "pins.txt", elsewhere)
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"), build_pins=pins)
+    assert names_in(place.make(request, base_of(base))) == {"rocm": "7.10.0"}
+
+
+def test_a_pinned_build_tool_that_is_not_allowed_is_not_taken(place: Place, tmp_path: Path) -> None:
+    own, base = tmp_path / "own", tmp_path / "base"
+    sdist(own, requires='["plain-backend<2"]', backend="import plain_backend\nassert plain_backend.MARK == 'older'\n")
+    make_wheel(base, "plain-backend", "1.0", mark="older")
+    pins = pin_file(tmp_path / "pins.txt", [make_wheel(base, "plain-backend", "2.0", mark="pinned")])
+    request = EnvironmentRequest(interpreter=this_interpreter(), owned=lock_from(place, own, "rocm"), build_pins=pins)
+    assert names_in(place.make(request, base_of(base))) == {"rocm": "7.10.0"}
+    assert not re.search(r"plain[-_]backend[-=]+2\.0", (place.folder / "install.log").read_text())
 
 
 def test_a_source_distribution_that_cannot_be_built_here_is_told(place: Place, own: Path, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ def test_the_whole_tree_has_all_libraries_targets_and_thousands_of_files(tmp_pat
     assert len(TARGETS) == 20
     assert {name.target for name in names if name} == {"generic", *TARGETS}
     table = package_table()
-    assert len(table.library) == 28
+    assert len(table.library) == 31
     for library in table.library:
         assert library.linux
         assert list(tmp_path.glob(f"*_lib_generic/**/{library.linux}")), library.name

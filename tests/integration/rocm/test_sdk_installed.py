@@ -249,6 +249,10 @@ def test_what_is_wrong_fails_and_what_was_not_tested_is_no_pass(dist: Path, tmp_
     # People are told the same.
     assert "invalid ELF header" in done.stdout or "file too short" in done.stdout
     assert "ROCm 7.10.0: failed" in done.stdout
+    # In words: no list or set as Python writes it, and not what was compared with what.
+    reasons = [fault["reason"] for suite in document["suites"].values() for fault in suite["failed"]]
+    assert "lib/rocblas/library/kernels_gfx942.kpack is gone" in reasons
+    assert not [reason for reason in reasons if re.search(r"\[\]|\['|\{'|!= \S| == ", reason)]
 
     environment.uninstall("rocm-sdk-core")
     status, document = environment.tested()

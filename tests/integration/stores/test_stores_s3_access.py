@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from build_tools.errors import HipwrightError
 from build_tools.stores import s3, s3_access
@@ -139,6 +140,13 @@ def test_a_server_that_does_not_answer_is_named(s3_server: S3Server, tmp_path: P
     assert "--endpoint-url" in (error.hint or "")
 
 
+def test_one_who_has_no_network_is_told_of_stores_at_hand() -> None:
+    fault = EndpointConnectionError(endpoint_url="https://bucket.s3.amazonaws.com/")
+    error = s3_access.translated(fault, "list", "s3://bucket")
+    assert error.code.name == "source-unreachable"
+    assert "--store" in (error.hint or "")
+
+
 def test_the_environment_names_the_server_and_files_name_the_credentials(s3_server: S3Server, tmp_path: Path) -> None:
     keys = s3_server.machine
     (tmp_path / "credentials").write_text(
@@ -189,3 +197,17 @@ def test_a_listing_of_several_pages_is_whole(s3_server: S3Server, s3_twin: S3Ser
         for number in range(7):
             server.client().put_object(Bucket=bucket, Key=f"r/{number}", Body=b"")
         assert [one.key for one in server.store(bucket).list("r")] == [f"r/{number}" for number in range(7)]
+
+
+@pytest.mark.parametrize("named", ["option", "AWS_ENDPOINT_URL"])
+def test_an_address_of_a_server_with_a_query_is_refused_and_not_shown(tmp_path: Path, named: str) -> None:
+    place = "http://127.0.0.1:9/?sig=hush-hush"
+    machine = {} if named == "option" else {named: place}
+    with pytest.raises(HipwrightError) as caught:
+        open_store("s3://b/p", base=tmp_path, writing=False, endpoint_url=place if named == "option" else None, machine=machine)
+    assert caught.value.code.name == "store-unusable"
+    assert "hush" not in f"{caught.value.message}{caught.value.hint}"
+    with pytest.raises(HipwrightError) as caught:
+        open_store("https://127.0.0.1:9/x?sig=hush-hush", base=tmp_path, writing=False)
+    assert caught.value.code.name == "store-unusable"
+    assert "hush" not in f"{caught.value.message}{caught.value.hint}"

@@ -31,6 +31,11 @@ def newest(*versions: str) -> str:
         ("2.9.1+rocm10.1", "2.10.0a0+rocm7.1"),
         ("7.9.0a20251001", "7.10.0a20250901"),
         ("2.9.1+rocm7.10.0", "2.9.1+rocm7.10.0.local0a1b2c3d"),
+        ("2.9.0+bundled.rocm7.15.0", "2.9.0+bundled.rocm10.1.0"),
+        ("2.9.0+bundled.rocm10.1.0", "2.9.0+rocm7.10.0"),
+        ("2.9.0+bundled.rocm10.1.0", "2.9.0+cpu"),
+        ("2.9.0+bundled.git0a1b2c3d.rocm10.1.0", "2.9.0+cpu"),
+        ("2.9.0+git0a1b2c3d.rocm7.15.0", "2.9.0+git0a1b2c3d.rocm10.1.0"),
     ],
 )
 def test_order_of_versions(older: str, newer: str) -> None:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 
-from build_tools.environments.installed import installed_distributions, site_packages, unmet_requirements
+from build_tools.environments.installed import installed_distributions, installed_files, site_packages, unmet_requirements
 from build_tools.environments.proof import prove_installed
 from build_tools.errors import HipwrightError
 from build_tools.receipts.lock import LockedFile
@@ -138,3 +139,32 @@ def test_a_requirement_that_is_not_met_is_a_failure(tmp_path: Path) -> None:
     with pytest.raises(HipwrightError, match="the build requires plain>1") as caught:
         prove(tmp_path, wanted=("plain>1",))
     assert caught.value.code.name == "install-failed"
+
+
+def test_a_record_is_parsed_once_and_a_changed_one_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install(tmp_path, "rocm", "7.10")
+    record = tmp_path / "rocm-7.10.dist-info" / "RECORD"
+    record.write_text("rocm/a.py,sha256=x,12\n../../../bin/rocm,sha256=y,3\nrocm/a.pyc,,\n")
+    parsed = []
+    reader = csv.reader
+    monkeypatch.setattr(csv, "reader", lambda lines: parsed.append(1) or reader(lines))  # type: ignore[func-returns-value, redundant-expr]
+    first, second = installed_files(tmp_path), installed_files(tmp_path)
+    bin_folder = tmp_path.parents[2] / "bin"
+    assert first == second == {"rocm": {tmp_path / "rocm/a.py": 12, bin_folder / "rocm": 3, tmp_path / "rocm/a.pyc": None}}
+    assert len(parsed) == 1
+    next(iter(first.values())).clear()
+    record.write_text("rocm/b.py,sha256=x,1\n")
+    assert installed_files(tmp_path) == {"rocm": {tmp_path / "rocm/b.py": 1}}
+
+
+def test_changed_metadata_is_seen_and_an_egg_is_read(tmp_path: Path) -> None:
+    install(tmp_path, "rocm", "7.10")
+    assert unmet(tmp_path, "rocm==7.10") == []
+    metadata = tmp_path / "rocm-7.10.dist-info" / "METADATA"
+    metadata.write_text("Metadata-Version: 2.1\nName: rocm\nVersion: 7.11\n\nRequires-Dist: only-described\n")
+    egg = tmp_path / "plain.egg-info"
+    egg.mkdir()
+    egg.joinpath("PKG-INFO").write_text("Metadata-Version: 1.1\nName: plain\nVersion: 1\n")
+    egg.joinpath("requires.txt").write_text("absent\n")
+    assert [f"{one.name} {one.version}" for one in installed_distributions(tmp_path)] == ["plain 1", "rocm 7.11"]
+    assert unmet(tmp_path) == ["plain requires absent, and it is not installed"]

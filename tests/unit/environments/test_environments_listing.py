@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from build_tools import digest
+from build_tools.environments.base_listing import base_listing
 from build_tools.environments.listing import Listing, PackageSource, parse_source
 from build_tools.environments.network import Network
+from build_tools.environments.settings import BaseIndex
 from build_tools.errors import HipwrightError
 from tests.support.packages import flat_page, make_index, make_wheel, serve
 
@@ -135,6 +137,18 @@ def test_an_empty_folder_offers_nothing(tmp_path: Path) -> None:
     assert found(PackageSource(find_links=(str(tmp_path),))) == []
 
 
+def test_only_folders_of_files_need_no_network(tmp_path: Path) -> None:
+    full, empty = tmp_path / "full", tmp_path / "empty"
+    make_wheel(full, "rocm", "7.10.0")
+    empty.mkdir()
+    page = tmp_path / "links.html"
+    page.write_text('<a href="https://e.example/rocm-7.10.0-py3-none-any.whl">x</a>')
+    assert PackageSource(find_links=(str(full), full.as_uri())).is_local
+    others = ["https://e.example/links.html", page, page.as_uri(), empty, tmp_path / "nothing"]
+    assert not any(PackageSource(find_links=(str(full), str(other))).is_local for other in others)
+    assert not PackageSource(find_links=(str(full),), index_url=str(tmp_path)).is_local
+
+
 def test_names_are_compared_normalised(tmp_path: Path) -> None:
     make_wheel(tmp_path, "Rocm.SDK_core", "7.10.0")
     assert found(PackageSource(find_links=(str(tmp_path),)), "rocm-sdk-core") == ["7.10.0"]
@@ -171,3 +185,28 @@ def test_a_file_that_is_no_page_is_explained(wheels: list[Path], tmp_path: Path)
     error = wrong_kind(PackageSource(find_links=(str(wheels[0]),)))
     assert "is a package file" in error.message
     assert error.hint == f"say --find-links {wheels[0].parent}"
+
+
+def test_a_place_that_cannot_be_reached_names_the_way_out() -> None:
+    network = Network(retries=0, timeout=5)
+    for source, options in (
+        (PackageSource(index_url="http://127.0.0.1:1/simple"), "--find-links or --index-url"),
+        (PackageSource(find_links=("http://127.0.0.1:1/x",), option_prefix="--rocm-"), "--rocm-find-links or --rocm-index-url"),
+    ):
+        with pytest.raises(HipwrightError) as caught:
+            Listing(source=source, network=network).files("rocm")
+        assert caught.value.code.name == "source-unreachable"
+        assert options in (caught.value.hint or "")
+    # Places of pip's settings are named by no option.
+    (place,) = base_listing(BaseIndex(index_url="http://127.0.0.1:1/simple")).places
+    with pytest.raises(HipwrightError) as caught:
+        Listing(source=place.source, network=network).files("numpy")
+    assert caught.value.hint is None
+
+
+def test_a_query_stands_behind_what_is_asked_for(wheels: list[Path], tmp_path: Path) -> None:
+    with serve(make_index(tmp_path / "index", wheels)) as server:
+        assert found(PackageSource(index_url=f"{server.url}/?sig=x")) == BOTH
+        assert found(PackageSource(index_url=f"{server.url}?sig=x"), "gone") == []
+    assert server.seen[0] == "/torch/?sig=x"
+    assert all(target.endswith("?sig=x") for target in server.seen)

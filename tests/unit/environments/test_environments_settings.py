@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from build_tools.config.owned import is_owned
+from build_tools.environments import settings
+from build_tools.environments.base_listing import base_listing
 from build_tools.environments.constraints import without_owned
 from build_tools.environments.settings import BaseIndex, read_base_index
 from build_tools.errors import HipwrightError
@@ -56,6 +58,27 @@ def test_without_settings_pip_s_own_index_counts(tmp_path: Path) -> None:
     assert {row.name: row.origin for row in base.rows()}["index-url"] == "pip's default"
 
 
+def test_one_start_of_an_interpreter_tells_all(tmp_path: Path) -> None:
+    runner = runner_with("pip", tmp_path)
+    read_base_index({"PIP_CONFIG_FILE": os.devnull}, runner, cwd=tmp_path)
+    assert len(runner.record) == 1
+
+
+def test_where_pip_s_code_has_moved_its_command_line_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = "https://one.example/simple\n  https://two.example/it's"
+    configuration = f"[global]\nextra-index-url =\n  {places}\n[install]\ntimeout = 9\n"
+    base = read(tmp_path, configuration, PIP_FIND_LINKS="/a /b")
+    monkeypatch.setattr(settings, "_ASK", "import pip._internal.moved")
+    assert read(tmp_path, configuration, PIP_FIND_LINKS="/a /b") == base
+    assert base.extra_index_urls == ("https://one.example/simple", "https://two.example/it's")
+    assert base.index_url is not None
+
+
+def test_a_pip_that_is_to_be_quiet_is_heard(tmp_path: Path) -> None:
+    base = read(tmp_path, "[global]\nquiet = 3\nindex-url = https://global.example/simple\n")
+    assert base.index_url == "https://global.example/simple"
+
+
 def test_relative_places_are_relative_to_where_the_command_was_typed(tmp_path: Path) -> None:
     base = read(
         tmp_path, PIP_FIND_LINKS="wheels ~/mine", HOME="/home/me", PIP_CONSTRAINT="c.txt", PIP_CERT="ca.pem", PIP_NO_INDEX="1"
@@ -89,6 +112,25 @@ def test_passwords_do_not_show(tmp_path: Path) -> None:
     )
     assert not any(secret in row.value for row in base.rows() for secret in ("hush", "t0ken"))
     assert base.secrets() >= {"me:hush-hush", "hush-hush", "t0ken-of-twenty-letters"}
+
+
+def test_what_a_query_says_does_not_show(tmp_path: Path) -> None:
+    base = read(
+        tmp_path,
+        "[global]\nextra-index-url = https://f.example/simple?key=hush-of-file\n",
+        PIP_INDEX_URL="https://e.example/simple?token=hush-hush&page=2",
+        PIP_FIND_LINKS="/a https://g.example/links.html?hush-signature",
+        PIP_CONSTRAINT="https://h.example/c.txt?sig=hush%2Fhush",
+    )
+    assert not any("hush" in row.value for row in base.rows())
+    assert {row.name: row.value for row in base.rows()}["index-url"] == "https://e.example/simple?***"
+    assert base.secrets() >= {"hush-of-file", "hush-hush", "hush-signature", "hush%2Fhush", "hush/hush"}
+    assert not base.secrets() & {"2", "page"}
+    listing = base_listing(base)
+    assert "hush" not in listing.source.describe()
+    with pytest.raises(HipwrightError) as caught:
+        replace(base.network(), retries=0).read("http://127.0.0.1:1/simple?token=hush-hush")
+    assert "hush" not in caught.value.message
 
 
 def test_machine_s_proxies_count_where_pip_has_none(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from .._devices import installed_devices
 from .._dist_info import description, platform_key
 from .._errors import MissingPackageError
 from .._plan import faults_of, files_of
-from .utils import first, installed, run
+from .utils import RocmTest, installed, run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ _MAJOR = re.compile(r"\.so\.(\d+)|_(\d+)\.dll$")
 _HIP_VERSION = re.compile(r"^#define HIP_VERSION_(MAJOR|MINOR)\s+(\d+)", re.MULTILINE)
 
 
-class DevelTest(unittest.TestCase):
+class DevelTest(RocmTest):
     """The headers, CMake packages and all that a build needs."""
 
     root: Path
@@ -36,8 +36,7 @@ class DevelTest(unittest.TestCase):
             raise unittest.SkipTest(str(error)) from None
 
     def test_files_are_there(self) -> None:
-        faults = faults_of(self.root)
-        self.assertEqual(faults, [], msg=f"run rocm-sdk init: {first(faults)}")
+        self.deny(faults_of(self.root), before="run rocm-sdk init: ")
 
     def test_links_stay_inside(self) -> None:
         """A link leads into the tree or into the folder of another package."""
@@ -51,11 +50,12 @@ class DevelTest(unittest.TestCase):
         for option, folder in (("--root", self.root), ("--bin", self.root / "bin"), ("--cmake", self.root / "lib" / "cmake")):
             with self.subTest(option=option):
                 done = run([sys.executable, "-I", "-m", "rocm_sdk", "path", option])
-                self.assertEqual(done.stdout.strip(), str(folder), msg=done.stderr)
-                self.assertTrue(folder.is_dir())
+                self.assertEqual(done.stdout.strip(), str(folder), msg=done.stderr.strip() or f"it prints {done.stdout.strip()}")
+                self.assertTrue(folder.is_dir(), msg=f"there is no folder {folder}")
 
     def test_cmake_finds_hip(self) -> None:
-        self.assertTrue((self.root / "lib/cmake/hip/hip-config.cmake").is_file())
+        config = self.root / "lib/cmake/hip/hip-config.cmake"
+        self.assertTrue(config.is_file(), msg=f"there is no {config}")
 
     def test_headers_are_of_the_runtime(self) -> None:
         """The HIP headers and the HIP runtime have one major version; whether ROCm has it too is told."""
@@ -93,5 +93,4 @@ class DevelTest(unittest.TestCase):
             self.skipTest("no device package is installed")
         for target, device in devices.items():
             with self.subTest(target=target):
-                lost = [path for path in device.files if not (self.root / path).is_file()]
-                self.assertEqual(lost, [], msg=first(lost))
+                self.deny(f"{path} is gone" for path in device.files if not (self.root / path).is_file())

@@ -10,7 +10,7 @@ from .. import find_libraries
 from .._devices import installed_devices
 from .._dist_info import description
 from .._packages import install_line
-from .utils import first, gpus, installed, not_installed
+from .utils import RocmTest, gpus, installed, not_installed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .._devices import Device
 
 
-class DeviceTest(unittest.TestCase):
+class DeviceTest(RocmTest):
     """Device code, and the GPUs that it is for."""
 
     devices: ClassVar[Mapping[str, Device]]
@@ -41,12 +41,12 @@ class DeviceTest(unittest.TestCase):
         for target, device in self.devices.items():
             with self.subTest(target=target):
                 self.assertTrue(device.files, msg="the package lists no files")
-                lost = [path for path in device.files if not (device.libraries / path).is_file()]
-                self.assertEqual(lost, [], msg=first(lost))
+                self.deny(f"{path} is gone" for path in device.files if not (device.libraries / path).is_file())
 
     def test_targets_are_those_of_the_build(self) -> None:
         self._need_devices()
-        self.assertLessEqual(set(self.devices), {target for targets in description().targets.values() for target in targets})
+        known = {target for targets in description().targets.values() for target in targets}
+        self.deny(f"{target} is none of the build's targets" for target in self.devices if target not in known)
 
     def test_gpus_here_are_served(self) -> None:
         if not gpus():
@@ -60,7 +60,8 @@ class DeviceTest(unittest.TestCase):
             }
         for target in gpus():
             with self.subTest(target=target):
-                self.assertIn(target, served, msg=install_line((f"device-{target}",)))
+                if target not in served:
+                    self.fail(f"no device code for {target} is installed; to install it: {install_line((f'device-{target}',))}")
 
     def test_runtime_sees_the_gpus(self) -> None:
         if not gpus():
@@ -68,4 +69,4 @@ class DeviceTest(unittest.TestCase):
         count = ctypes.c_int(0)
         status = ctypes.CDLL(str(find_libraries("amdhip64")[0])).hipGetDeviceCount(ctypes.byref(count))
         self.assertEqual(status, 0, msg="hipGetDeviceCount fails: may this user open /dev/kfd and /dev/dri?")
-        self.assertGreater(count.value, 0)
+        self.assertGreater(count.value, 0, msg="the runtime sees no GPU")

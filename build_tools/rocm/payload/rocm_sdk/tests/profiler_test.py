@@ -6,10 +6,10 @@ import json
 import unittest
 
 from .._packages import find_module
-from .utils import first, installed, not_installed, run, script_path
+from .utils import RocmTest, first, installed, not_installed, run, script_path
 
 
-class ProfilerTest(unittest.TestCase):
+class ProfilerTest(RocmTest):
     """The profilers."""
 
     @classmethod
@@ -20,7 +20,9 @@ class ProfilerTest(unittest.TestCase):
 
     def test_files_are_there(self) -> None:
         folder = installed("profiler")[0].folder
-        self.assertTrue(any(path.is_file() for path in folder.rglob("*") if path.name not in {"__init__.py", "_set.json"}))
+        own = {"__init__.py", "_set.json"}
+        there = any(path.is_file() for path in folder.rglob("*") if path.name not in own)
+        self.assertTrue(there, msg=f"there are no files in {folder}")
 
     def test_scripts_start(self) -> None:
         module = find_module("rocm_profiler")

@@ -20,7 +20,7 @@ from .utils import gpus, installed_families
 
 __all__ = ["run_suites"]
 
-_BEFORE = re.compile(r"(?:-?\d+ != 0 : )?(?:error: |\w*Error: )?")
+_BEFORE = re.compile(r"(?:error: |\w*Error: )?")
 _SUITES = ("base", "core", "libraries", "devel", "profiler", "device")
 
 

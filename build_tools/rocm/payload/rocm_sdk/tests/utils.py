@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import unittest
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LIBRARY",
     "Installed",
+    "RocmTest",
     "gpus",
     "installed",
     "installed_families",
@@ -50,6 +52,18 @@ class Installed:
     key: str
     package: Package
     folder: Path
+
+
+class RocmTest(unittest.TestCase):
+    """A test whose failures are sentences for people: what unittest says of a comparison shows values as Python writes them."""
+
+    longMessage = False
+
+    def deny(self, found: Iterable[str], *, before: str = "") -> None:
+        """Fail for things that should not be, and name the first of them."""
+        listed = list(found)
+        if listed:
+            self.fail(f"{before}{first(listed)}")
 
 
 @functools.cache
