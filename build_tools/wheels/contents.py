@@ -6,19 +6,20 @@ import collections
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 from build_tools.digest import of_file
 from build_tools.errors import HipwrightError, Where
 from build_tools.shown import shown
 from build_tools.wheels.archive import Directory, Fault, Member, read_directory, read_member
-from build_tools.wheels.record import STRONG_HASHES, RecordRow, encode_hash, parse_record
+from build_tools.wheels.record import STRONG_HASHES, encode_hash, parse_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
     from build_tools.types import Sha256
+    from build_tools.wheels.probe import Probe
 
 __all__ = ["WheelContents", "read_contents", "read_dist_info"]
 
@@ -31,6 +32,8 @@ _KEPT: Final = {
 }
 """The metadata files that are read whole, each with the bytes that it may have: far above what any needs, far below what hurts."""
 
+_USUAL: Final = "sha256"
+
 _TEXT_LIMIT: Final = 8 << 20
 _MOST_THREADS: Final = 4
 
@@ -42,7 +45,8 @@ class WheelContents:
     ``hashes`` holds, for each member in the order of ``members``, its hash as ``RECORD`` spells one (``sha256=…``), by the algorithm
     that ``RECORD`` names for it; it is empty for a member with a fault. ``dist_info`` lists the ``.dist-info`` folders at the top;
     ``texts`` are the metadata files of the one that is there, by name, and empty when there is not exactly one. ``asked`` are the
-    contents of other members that were asked for, those that there are. ``faults`` says what is wrong with the archive.
+    contents of other members that were asked for, those that there are. ``seen`` is what probes found, by probe and member. ``faults``
+    says what is wrong with the archive.
     """
 
     path: Path
@@ -54,6 +58,7 @@ class WheelContents:
     texts: Mapping[str, bytes]
     faults: tuple[Fault, ...]
     asked: Mapping[str, bytes] = field(default_factory=dict)
+    seen: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
     @property
     def filename(self) -> str:
@@ -61,7 +66,7 @@ class WheelContents:
         return self.path.name
 
 
-def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = ()) -> WheelContents:
+def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = (), probes: Sequence[Probe] = ()) -> WheelContents:
     """Read a wheel once, from its first byte to its last.
 
     A file that is no archive at all is a fault too, with no members: the checks must speak of it, not fall over it.
@@ -75,6 +80,8 @@ def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = ()) -> Wh
         members keep the interpreter's lock busy.
     ask
         Members whose content is wanted, each read as far as a metadata file would be.
+    probes
+        Who looks at the contents while they are read.
 
     Raises
     ------
@@ -96,6 +103,7 @@ def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = ()) -> Wh
     )
     hashes = [""] * len(directory.members)
     faults: dict[int, tuple[str, ...]] = {}
+    seen: dict[str, dict[str, object]] = {probe.name: {} for probe in probes}
 
     def read_some() -> None:
         with path.open("rb") as stream:
@@ -104,9 +112,10 @@ def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = ()) -> Wh
                     index, member = work.popleft()
                 except IndexError:
                     return
-                algorithm = algorithms.get(member.name, "sha256")
+                algorithm = algorithms.get(member.name, _USUAL)
                 digest = hashlib.new(algorithm)
-                if found := read_member(stream, member, digest.update):
+                found = _watched(stream, member, digest.update, probes, seen)
+                if found:
                     faults[index] = found
                     continue
                 hashes[index] = f"{algorithm}={encode_hash(digest.digest())}"
@@ -131,6 +140,7 @@ def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = ()) -> Wh
         dist_info=dist_info,
         texts=texts,
         faults=(*directory.faults, *large, *member_faults),
+        seen=seen,
         # Of two members with one name the last counts, as for the metadata.
         asked={
             member.name: _read(path, member)[0]
@@ -168,6 +178,33 @@ def read_dist_info(path: Path, name: str) -> bytes:
         message = f"{path.name} holds a {name} that cannot be read: {faults[0]}"
         raise HipwrightError("bad-wheel", message, where=Where(file=path, member=shown(wanted)))
     return data
+
+
+def _watched(
+    stream: IO[bytes],
+    member: Member,
+    sink: Callable[[bytes], object],
+    probes: Sequence[Probe],
+    seen: dict[str, dict[str, object]],
+) -> tuple[str, ...]:
+    """Read a member into a sink and before the probes that look at it; file what they found, and return what is wrong with it."""
+    watchers = [(probe.name, watcher) for probe in probes if (watcher := probe.begin(member)) is not None]
+    faults = read_member(stream, member, _to_all([sink, *(watcher.feed for _name, watcher in watchers)]))
+    for name, watcher in watchers:
+        if (told := watcher.end()) is not None:
+            seen[name][member.name] = told
+    return faults
+
+
+def _to_all(sinks: Sequence[Callable[[bytes], object]]) -> Callable[[bytes], object]:
+    if len(sinks) == 1:
+        return sinks[0]
+
+    def to_each(piece: bytes) -> None:
+        for sink in sinks:
+            sink(piece)
+
+    return to_each
 
 
 def _in_threads(read_some: Callable[[], None], *, jobs: int, path: Path, stop: Callable[[], None]) -> Sha256:
@@ -214,8 +251,11 @@ def _read(path: Path, member: Member) -> tuple[bytes, tuple[str, ...]]:
 
 def _algorithms(record: bytes | None) -> dict[str, str]:
     """Return by which algorithm each member is to be hashed, where ``RECORD`` wants another than SHA-256."""
+    others = [name for name in STRONG_HASHES if name != _USUAL]
+    if record is None or not any(f"{name}=".encode() in record for name in others):
+        return {}
     try:
-        rows: tuple[RecordRow, ...] = parse_record(record) if record is not None else ()
+        rows = parse_record(record)
     except HipwrightError:
-        rows = ()
-    return {row.path: row.algorithm for row in rows if row.algorithm in STRONG_HASHES}
+        return {}
+    return {row.path: row.algorithm for row in rows if row.algorithm in others}

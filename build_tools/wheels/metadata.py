@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from packaging.metadata import InvalidMetadata, Metadata, parse_email
-from packaging.tags import Tag, parse_tag
 from packaging.utils import NormalizedName, canonicalize_name
 
 from build_tools.errors import HipwrightError
 from build_tools.shown import shown
+from build_tools.wheels.limits import MOST_TAGS, absurd_number, read_tags
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
+    from packaging.tags import Tag
     from packaging.version import Version
 
 __all__ = ["CoreMetadata", "WheelFields", "parse_metadata", "parse_wheel_fields", "render_wheel_fields"]
@@ -64,6 +65,7 @@ def parse_metadata(data: bytes) -> CoreMetadata:
         ``bad-wheel`` naming every fault, when a field that installers go by is missing, is there twice, or is malformed.
     """
     oddities: tuple[str, ...] = ()
+    _refuse_absurd_numbers(data)
     try:
         parsed = Metadata.from_email(data, validate=True)
     except ExceptionGroup as group:
@@ -111,9 +113,12 @@ def parse_wheel_fields(data: bytes) -> WheelFields:
     tags: set[Tag] = set()
     for text in spelled:
         try:
-            tags |= parse_tag(text)
-        except ValueError:
-            raise HipwrightError("bad-wheel", f"WHEEL has Tag: {shown(text)}, which is no tag") from None
+            tags |= read_tags(text)
+        except ValueError as error:
+            fault = f"WHEEL has Tag: {shown(text[:_TOLD])}, which is no tag: {shown(str(error)[:_TOLD])}"
+            raise HipwrightError("bad-wheel", fault) from None
+        if len(tags) > MOST_TAGS:
+            raise HipwrightError("bad-wheel", f"WHEEL states more than {MOST_TAGS} tags")
     return WheelFields(
         wheel_version=one("Wheel-Version", needed=True),
         generator=one("Generator", needed=False),
@@ -135,10 +140,23 @@ def render_wheel_fields(fields: WheelFields) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+_TOLD: Final = 80
+
 _BOOLEANS: Final = {"true": True, "false": False}
 
 
 _ESSENTIAL: Final = frozenset({"name", "version", "requires-dist", "requires-python", "provides-extra", "dynamic"})
+
+
+def _refuse_absurd_numbers(data: bytes) -> None:
+    """Refuse fields that are read as versions and have a number that no reader of versions takes; a description may have any."""
+    raw, _ = parse_email(data)
+    for field in ("metadata_version", "version", "requires_python"):
+        if (fault := absurd_number(str(raw.get(field, "")))) is not None:
+            raise HipwrightError("bad-wheel", f"METADATA is malformed: {field.replace('_', '-')}: {fault}")
+    for text in raw.get("requires_dist", []):
+        if (fault := absurd_number(text)) is not None:
+            raise HipwrightError("bad-wheel", f"METADATA is malformed: requires-dist: {shown(text[:_TOLD])}…: {fault}")
 
 
 def _faults(group: ExceptionGroup[Exception]) -> list[tuple[str, str]]:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from packaging.utils import InvalidWheelFilename, NormalizedName, canonicalize_name, parse_wheel_filename
-from packaging.version import InvalidVersion, Version
+from packaging.version import InvalidVersion
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.wheels.limits import MOST_TAGS, absurd_number, count_of_tags, read_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,6 +67,10 @@ def parse_wheel_name(filename: str) -> WheelName:
         strange = sorted({character for character in filename.removesuffix(".whl") if not _ALLOWED.fullmatch(f"{character}.whl")})
         reason = f"{', '.join(map(repr, strange))} cannot be in it" if strange else "it must be parts and .whl"
         raise _bad_name(filename, reason)
+    if (fault := absurd_number(filename)) is not None:
+        raise _bad_name(filename, fault)
+    if count_of_tags(filename) > MOST_TAGS:
+        raise _bad_name(filename, f"it stands for more than {MOST_TAGS} tags")
     try:
         _, _, _, tags = parse_wheel_filename(filename)
     except InvalidWheelFilename as error:
@@ -95,7 +100,7 @@ def is_wheel_name(filename: str) -> bool:
 def same_version(one: str, other: str) -> bool:
     """Return whether two texts are the same version by PEP 440; a text that is no version is like no other."""
     try:
-        return Version(one) == Version(other)
+        return read_version(one) == read_version(other)
     except InvalidVersion:
         return False
 
@@ -115,7 +120,7 @@ def wheel_filename(*, name: str, version: str, tags: Iterable[Tag], build: str =
         express, because compressed tag fields stand for *all* their combinations (PEP 425).
     """
     try:
-        normal = str(Version(version))
+        normal = str(read_version(version))
     except InvalidVersion:
         raise HipwrightError("bad-version", f"{name} has the version {version!r}, which PEP 440 cannot read") from None
     if build and not _BUILD.fullmatch(build):

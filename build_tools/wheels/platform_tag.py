@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from build_tools.wheels.elf import Elf
 
-__all__ = ["LinuxTag", "linux_tag"]
+__all__ = ["GRANTED", "LinuxTag", "glibc_of", "linux_tag"]
 
-_GRANTED: Final = frozenset(
+GRANTED: Final = frozenset(
     {
         *("libc.so.6", "libm.so.6", "libmvec.so.1", "libanl.so.1", "libdl.so.2", "librt.so.1", "libpthread.so.0", "libutil.so.1"),
         *("libnsl.so.1", "libresolv.so.2", "libgcc_s.so.1", "libstdc++.so.6", "libatomic.so.1", "libz.so.1", "libexpat.so.1"),
@@ -25,6 +25,8 @@ _GRANTED: Final = frozenset(
         *("libgobject-2.0.so.0", "libgthread-2.0.so.0", "libglib-2.0.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"),
     }
 )
+"""The libraries that PEP 600 takes for granted."""
+
 _OLDEST: Final = 17
 """glibc 2.17, of 2012: no Python that we support runs on an older one."""
 
@@ -63,13 +65,13 @@ def linux_tag(binaries: Iterable[tuple[str, Elf]], *, machine: str, has: Callabl
     for name, elf in binaries:
         if elf.machine != machine:
             return LinuxTag(tag=f"linux_{machine}", reason=f"{name} is for {elf.machine}")
-        foreign = [library for library in elf.needed if library not in _GRANTED and not has(library)]
+        foreign = [library for library in elf.needed if library not in GRANTED and not has(library)]
         if foreign:
             return LinuxTag(tag=f"linux_{machine}", reason=f"{name} needs {', '.join(foreign)}, which the packages do not have")
         if not elf.versions_known:
             return LinuxTag(tag=f"linux_{machine}", reason=f"{name} does not tell which versions of libraries it needs")
         for kind, version in elf.symbol_versions:
-            since = _glibc_of(kind, version)
+            since = glibc_of(kind, version)
             if since is None:
                 text = ".".join(map(str, version))
                 return LinuxTag(tag=f"linux_{machine}", reason=f"{name} needs {kind}_{text}, which no manylinux tag stands for")
@@ -77,8 +79,14 @@ def linux_tag(binaries: Iterable[tuple[str, Elf]], *, machine: str, has: Callabl
     return LinuxTag(tag=f"manylinux_2_{newest}_{machine}")
 
 
-def _glibc_of(kind: str, version: tuple[int, ...]) -> int | None:
-    """Return the second number of the first glibc whose distributions have a symbol version; None when none is known to."""
+def glibc_of(kind: str, version: tuple[int, ...]) -> int | None:
+    """Return the second number of the first glibc whose distributions have a symbol version; None when none is known to.
+
+    Parameters
+    ----------
+    kind, version
+        What stands before and behind the underscore of ``GLIBCXX_3.4.29``.
+    """
     if kind == "GLIBC":
         return version[1] if version[:1] == (2,) and len(version) > 1 else None
     if kind not in _SINCE:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import csv
 import io
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +27,10 @@ UNRECORDED: Final = ("RECORD.jws", "RECORD.p7s")
 """Signatures of ``RECORD``, which therefore cannot list them."""
 
 _COLUMNS: Final = 3
+_SIZE: Final = re.compile(r"[0-9]{1,20}")
+"""A number of 64 bits; Python reads no number of thousands of digits."""
+
+_TOLD: Final = 40
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -92,6 +97,6 @@ def _row(columns: list[str], line: int) -> RecordRow:
         raise HipwrightError("bad-wheel", f"RECORD line {line} names no file")
     if hashed and not (equals and algorithm and value):
         raise HipwrightError("bad-wheel", f"RECORD line {line} has the hash {hashed!r}, which is not algorithm=value")
-    if size and not (size.isascii() and size.isdigit()):
-        raise HipwrightError("bad-wheel", f"RECORD line {line} has the size {size!r}")
+    if size and not _SIZE.fullmatch(size):
+        raise HipwrightError("bad-wheel", f"RECORD line {line} has the size {size[:_TOLD]!r}")
     return RecordRow(path=path, algorithm=algorithm, value=value, size=int(size) if size else None, line=line)

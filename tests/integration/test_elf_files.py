@@ -77,6 +77,17 @@ def test_programs_and_libraries_are_told_apart(
     assert (elf.is_program, elf.is_dynamic) == (is_program, is_dynamic)
 
 
+def test_what_is_demanded_is_told_without_section_headers(tmp_path: Path) -> None:
+    """A loader does not need them, and some tools remove them."""
+    data = bytearray(_linked(tmp_path, "-shared", "-fPIC").read_bytes())
+    before = _read(bytes(data))
+    data[40:48], data[60:64] = bytes(8), bytes(4)
+    after = _read(bytes(data))
+    assert before is not None
+    assert before.symbol_versions
+    assert after == before
+
+
 def test_object_files_code_for_gpus_and_texts_are_data(tmp_path: Path) -> None:
     assert _read(_compiled(tmp_path, "int x;", "-c").read_bytes()) is None
     library = bytearray(library_bytes("x", soname="libx.so.1"))
