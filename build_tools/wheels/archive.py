@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from build_tools.errors import HipwrightError, Where
 
@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Directory", "Fault", "Member", "read_directory", "read_member"]
+__all__ = [
+    "Content",
+    "Directory",
+    "Fault",
+    "Member",
+    "content_faults",
+    "find_content",
+    "gap_faults",
+    "read_directory",
+    "read_member",
+]
 
 _LOCAL: Final = struct.Struct("<4s5H3I2H")
 _LOCAL_SIGNATURE: Final = b"PK\x03\x04"
@@ -36,6 +46,9 @@ _ZIP64: Final = 0x0001
 _ENCRYPTED: Final = 0x0001
 _DESCRIPTOR: Final = 0x0008
 _UTF8: Final = 0x0800
+_UNREADABLE: Final = 0x0020 | 0x0040 | 0x2000
+"""Patched data, strong encryption, masked headers: readers of zip archives refuse them."""
+
 _UNIX: Final = 3
 _CHUNK: Final = 1 << 18
 _PIECE: Final = 1 << 20
@@ -76,6 +89,26 @@ class Member:
     def is_folder(self) -> bool:
         """Whether it is an entry for a folder, which holds nothing and which ``RECORD`` does not list."""
         return self.name.endswith("/")
+
+
+class Content(Protocol):
+    """What a header says of packed content; see :class:`Member`."""
+
+    @property
+    def size(self) -> int:
+        """Bytes when unpacked."""
+
+    @property
+    def packed(self) -> int:
+        """Bytes as they lie there."""
+
+    @property
+    def crc(self) -> int:
+        """The CRC-32 of the unpacked bytes."""
+
+    @property
+    def method(self) -> int:
+        """How it is compressed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,32 +168,40 @@ def read_member(stream: IO[bytes], member: Member, sink: Callable[[bytes], objec
     sink
         Gets the content in pieces; it is never handed more bytes than the directory states.
     """
+    begin, faults = find_content(stream, member)
+    if begin is None:
+        return faults
+    if member.size > _BOMB_SIZE and member.size > _BOMB_RATIO * member.packed:
+        return (*faults, f"{member.packed} packed bytes state {member.size} bytes of content, which is not read")
+    stream.seek(begin)
+    return (*faults, *content_faults(stream, member, sink), *gap_faults(stream, member, begin + member.packed))
+
+
+def find_content(stream: IO[bytes], member: Member) -> tuple[int | None, tuple[str, ...]]:
+    """Compare one member's local header with the directory; return where its packed bytes begin, and what is wrong.
+
+    The place is None where the content cannot be taken for the member's: no header, an overlap, encryption, a method that no wheel has.
+    """
     inside = 0 <= member.offset <= member.limit - _LOCAL.size
     head = b""
     if inside:
         stream.seek(member.offset)
         head = stream.read(_LOCAL.size)
     if len(head) < _LOCAL.size or not head.startswith(_LOCAL_SIGNATURE):
-        return ("the directory points at something that is no local header",)
+        return None, ("the directory points at something that is no local header",)
     name_size, extra_size = struct.unpack_from("<2H", head, 26)
     rest = stream.read(name_size + extra_size)
     faults = list(_header_faults(member, head, rest[:name_size], rest[name_size:]))
     begin = member.offset + _LOCAL.size + name_size + extra_size
     if begin + member.packed > member.limit:
-        faults.append("its content overlaps what comes after it")
-        return tuple(faults)
+        return None, (*faults, "its content overlaps what comes after it")
     if member.flags & _ENCRYPTED:
-        faults.append("it is encrypted")
-        return tuple(faults)
+        return None, (*faults, "it is encrypted")
+    if member.flags & _UNREADABLE:
+        return None, (*faults, f"it has the flags {member.flags:#06x}, which no installer reads")
     if member.method not in _METHODS:
-        faults.append(f"it is compressed by method {member.method}; wheels are stored or deflated")
-        return tuple(faults)
-    if member.size > _BOMB_SIZE and member.size > _BOMB_RATIO * member.packed:
-        faults.append(f"{member.packed} packed bytes state {member.size} bytes of content, which is not read")
-        return tuple(faults)
-    faults += _content_faults(stream, member, sink)
-    faults += _gap_faults(stream, member, begin + member.packed)
-    return tuple(faults)
+        return None, (*faults, f"it is compressed by method {member.method}; wheels are stored or deflated")
+    return begin, tuple(faults)
 
 
 def _frame_faults(stream: IO[bytes], *, start: int, comment: bytes, entries: Sequence[zipfile.ZipInfo]) -> Iterator[Fault]:
@@ -169,6 +210,8 @@ def _frame_faults(stream: IO[bytes], *, start: int, comment: bytes, entries: Seq
     if first > 0:
         yield Fault(message=f"{first} bytes lie before the first member")
     for entry in entries:
+        if entry.volume:
+            yield Fault(message=f"it is said to lie in part {entry.volume} of an archive in parts", member=entry.orig_filename)
         if places[entry.header_offset] > 1:
             yield Fault(message="its local header is another directory entry's too", member=entry.orig_filename)
     size = stream.seek(0, 2)
@@ -249,7 +292,8 @@ def _sizes(size: int, packed: int, values: tuple[int, ...]) -> tuple[int, int, s
     return size, packed, f"its local header states the sizes {size} and {packed}, and its zip64 field {stated}"
 
 
-def _content_faults(stream: IO[bytes], member: Member, sink: Callable[[bytes], object]) -> Iterator[str]:
+def content_faults(stream: IO[bytes], member: Content, sink: Callable[[bytes], object]) -> Iterator[str]:
+    """Inflate packed content, at whose first byte the stream is, into ``sink``; yield what is wrong with it."""
     crc = 0
     size = 0
     try:
@@ -269,7 +313,7 @@ def _content_faults(stream: IO[bytes], member: Member, sink: Callable[[bytes], o
         yield f"its content has CRC {crc:08x}, the directory states {member.crc:08x}"
 
 
-def _pieces(stream: IO[bytes], member: Member) -> Iterator[bytes]:
+def _pieces(stream: IO[bytes], member: Content) -> Iterator[bytes]:
     left = member.packed
     inflater = zlib.decompressobj(-zlib.MAX_WBITS) if member.method == zipfile.ZIP_DEFLATED else None
     while left:
@@ -291,8 +335,11 @@ def _pieces(stream: IO[bytes], member: Member) -> Iterator[bytes]:
             raise EOFError("the compressed stream has no end")
 
 
-def _gap_faults(stream: IO[bytes], member: Member, end: int) -> Iterator[str]:
-    """Judge what lies between a member's content and the next thing: nothing, or the descriptor that its flags announce."""
+def gap_faults(stream: IO[bytes], member: Member, end: int) -> Iterator[str]:
+    """Judge what lies between a member's content, which ends at ``end``, and the next thing.
+
+    It is nothing, or the descriptor that the member's flags announce.
+    """
     gap = member.limit - end
     if not member.flags & _DESCRIPTOR:
         if gap:

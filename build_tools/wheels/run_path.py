@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from build_tools.process import Runner
+    from build_tools.wheels.elf import Elf
 
 __all__ = ["PatchElf", "find_patchelf"]
 
@@ -65,7 +66,7 @@ class PatchElf:
             raise
         with source.open("rb") as before, target.open("rb") as after:
             old, new = read_elf(before, name=source), read_elf(after, name=target)
-        if old is None or new is None or replace(old, run_path=tuple(run_path), runpath=()) != new:
+        if old is None or new is None or _with_run_path(old, run_path, device_code=new.device_code) != new:
             raise self._changed_more(source, "what a loader reads of it is other")
         found = differences(source, target)
         if found:
@@ -74,6 +75,11 @@ class PatchElf:
     def _changed_more(self, source: Path, what: str) -> HipwrightError:
         message = f"patchelf {self.version} changed more of {source} than its run path: {what}"
         return HipwrightError("bad-binary", message, where=Where(file=source))
+
+
+def _with_run_path(elf: Elf, run_path: Sequence[str], *, device_code: tuple[int, int] | None) -> Elf:
+    """Return what an ELF file is with another run path; where its sections lie in the file then, and that they are the same, is told apart."""
+    return replace(elf, run_path=tuple(run_path), runpath=(), looks_here=False, device_code=device_code)
 
 
 def find_patchelf(runner: Runner, *, cwd: Path) -> PatchElf:

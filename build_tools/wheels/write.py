@@ -1,4 +1,4 @@
-"""Write a wheel from a list of what goes in: from files, bytes and streams alike, compressed by several threads.
+"""Write a wheel from a list of what goes in: from files, bytes, streams and other archives, compressed by several threads.
 
 The same content gives the same bytes on every machine with the same zlib, however many threads work: a member is cut into blocks of one
 size, each of which is compressed with the end of the one before as its dictionary, so that together they are one deflate stream.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from build_tools.types import Sha256
 
-__all__ = ["WheelEntry", "write_wheel"]
+__all__ = ["Packed", "WheelEntry", "write_wheel"]
 
 _BLOCK: Final = 1 << 20
 _WINDOW: Final = 1 << 15
@@ -56,15 +56,34 @@ _LOCATOR: Final = struct.Struct("<4sIQI")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Packed:
+    """Content as it lies in another archive, to be copied without being unpacked.
+
+    ``begin`` is where its ``packed`` bytes lie in ``archive``; ``method``, ``crc`` and the unpacked ``size`` are what a header says of
+    them. ``algorithm`` and ``hash_value`` are its hash as a row of ``RECORD`` has it.
+    """
+
+    archive: Path
+    begin: int
+    packed: int
+    size: int
+    crc: int
+    method: int
+    algorithm: str
+    hash_value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class WheelEntry:
     """A member to be: its name, where its bytes come from, and whether it is executable.
 
-    ``content`` are the bytes themselves, a file, or a function that gives them in pieces when their turn has come. ``size`` is its size in bytes where it is known before; one of 4 GiB and more must be. ``sha256`` is what its bytes must have, where
-    that is known.
+    ``content`` are the bytes themselves, a file, a function that gives them in pieces when their turn has come, or a piece of another
+    archive. ``size`` is its size in bytes where it is known before; one of 4 GiB and more must be. ``sha256`` is what its bytes must
+    have, where that is known and they are read.
     """
 
     name: str
-    content: bytes | Path | Callable[[], Iterable[bytes]]
+    content: bytes | Path | Packed | Callable[[], Iterable[bytes]]
     executable: bool = False
     size: int | None = None
     sha256: Sha256 | None = None
@@ -80,19 +99,28 @@ class _Member:
     crc: int = 0
     size: int = 0
     packed: int = 0
+    algorithm: str = "sha256"
     digest: str = ""
     begun: bool = False
 
     @property
     def is_large(self) -> bool:
-        content = self.entry.content
-        known = len(content) if isinstance(content, bytes) else self.entry.size or 0
+        match self.entry.content:
+            case bytes() as content:
+                known = len(content)
+            case Packed() as content:
+                known = max(content.size, content.packed)
+            case _:
+                known = self.entry.size or 0
         return known >= _ZIP64
 
 
 @dataclass(kw_only=True, slots=True)
 class _Block:
-    """A block on its way: raw, and compressed in some thread unless it is stored; ``last`` of its member or not."""
+    """A block on its way: raw, and compressed in some thread unless it is stored; ``last`` of its member or not.
+
+    One whose content lies packed in another archive stands for all of it.
+    """
 
     member: _Member
     raw: bytes
@@ -132,7 +160,7 @@ def write_wheel(
     ------
     HipwrightError
         ``bad-wheel`` when a name is there twice or a member without a known size has 4 GiB, ``output-changed`` when a member has
-        other bytes than it must have.
+        other bytes than it must have, or an archive that is copied from is shorter than it was.
     """
     ordered = sorted(entries, key=lambda entry: (entry.name.startswith(f"{dist_info}/"), entry.name))
     twice = sorted(name for name, count in collections.Counter(entry.name for entry in ordered).items() if count > 1)
@@ -142,14 +170,15 @@ def write_wheel(
     partial = wheel.with_name(f"{wheel.name}.partial-{secrets.token_hex(4)}")
     try:
         with partial.open("xb") as stream, ThreadPoolExecutor(max(jobs, 1)) as pool:
+            writer = _Writer(stream=stream, pool=pool, compress=compress, ahead=2 * max(jobs, 1) + 2)
             try:
-                writer = _Writer(stream=stream, pool=pool, compress=compress, ahead=2 * max(jobs, 1) + 2)
                 for number, entry in enumerate(ordered, 1):
                     writer.add(entry)
                     progress(number, len(ordered))
                 writer.drain()
                 rows = [
-                    RecordRow(path=one.entry.name, algorithm="sha256", value=one.digest, size=one.size) for one in writer.members
+                    RecordRow(path=one.entry.name, algorithm=one.algorithm, value=one.digest, size=one.size)
+                    for one in writer.members
                 ]
                 record = f"{dist_info}/RECORD"
                 writer.add(WheelEntry(name=record, content=render_record([*rows, RecordRow(path=record)])))
@@ -158,6 +187,8 @@ def write_wheel(
             except BaseException:
                 pool.shutdown(cancel_futures=True)
                 raise
+            finally:
+                writer.close()
         partial.replace(wheel)
     finally:
         partial.unlink(missing_ok=True)
@@ -173,15 +204,24 @@ class _Writer:
     ahead: int
     members: list[_Member] = field(default_factory=list)
     waiting: collections.deque[_Block] = field(default_factory=collections.deque)
+    source: IO[bytes] | None = None
+    source_path: Path | None = None
 
     def add(self, entry: WheelEntry) -> None:
         """Read a member and hand its blocks on."""
         member = _Member(entry=entry, method=None if self.compress else _STORED)
         self.members.append(member)
+        if isinstance(entry.content, Packed):
+            known = entry.content
+            member.method, member.crc, member.size, member.packed = known.method, known.crc, known.size, known.packed
+            member.algorithm, member.digest = known.algorithm, known.hash_value
+            self.waiting.append(_Block(member=member, raw=b"", packed=None, last=True))
+            self.drain(keep=self.ahead)
+            return
         digest = hashlib.sha256()
         before = b""
         pending: bytes | None = None
-        for block in _blocks(entry):
+        for block in _blocks(entry.content):
             if pending is not None:
                 before = self._hand_on(member, pending, before, last=False)
             pending = block
@@ -224,6 +264,11 @@ class _Writer:
 
     def _write(self, block: _Block) -> None:
         member = block.member
+        if isinstance(member.entry.content, Packed):
+            member.offset = self.stream.tell()
+            self.stream.write(_local(member))
+            self._copy(member.entry.content)
+            return
         packed = block.packed.result() if block.packed is not None else block.raw
         if not member.begun:
             if member.method is None:
@@ -241,10 +286,30 @@ class _Writer:
             self.stream.write(_local(member))
             self.stream.seek(end)
 
+    def _copy(self, content: Packed) -> None:
+        """Copy a piece of another archive, which stays open: the next piece is mostly from there too."""
+        if self.source is None or self.source_path != content.archive:
+            self.close()
+            self.source, self.source_path = content.archive.open("rb"), content.archive
+        left = content.packed
+        self.source.seek(content.begin)
+        while left:
+            piece = self.source.read(min(left, _BLOCK))
+            if not piece:
+                message = f"{content.archive} is shorter than it was a moment ago"
+                raise HipwrightError("output-changed", message, where=Where(file=content.archive), hint="run it again")
+            self.stream.write(piece)
+            left -= len(piece)
 
-def _blocks(entry: WheelEntry) -> Iterator[bytes]:
+    def close(self) -> None:
+        """Close the archive that was copied from."""
+        if self.source is not None:
+            self.source.close()
+            self.source = None
+
+
+def _blocks(content: bytes | Path | Callable[[], Iterable[bytes]]) -> Iterator[bytes]:
     """Give a member's bytes in blocks of one size, the last of which may be shorter."""
-    content = entry.content
     if isinstance(content, Path):
         with content.open("rb") as stream:
             while block := stream.read(_BLOCK):

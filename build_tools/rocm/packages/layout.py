@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from build_tools.rocm.packages.select import Portion
     from build_tools.rocm.packages.tree import Tree
 
-__all__ = ["Laid", "Placed", "lay_out"]
+__all__ = ["Laid", "Placed", "lay_out", "matches"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +77,7 @@ def lay_out(
     aliases: dict[str, str] = {}
     dropped: list[str] = []
     for path, item in tree.items.items():
-        if any(_matches(path, pattern) for pattern in leave_out):
+        if any(matches(path, pattern) for pattern in leave_out):
             continue
         target = tree.resolve(path)
         if target is None or isinstance(target, str):
@@ -111,11 +111,15 @@ def _has_soname(tree: Tree, facts: Mapping[Path, Facts], folder: str, soname: st
     return elf is not None and elf.soname == soname
 
 
-def _matches(path: str, pattern: str) -> bool:
+def matches(path: str, pattern: str) -> bool:
+    """Return whether a path below a ROCm tree is one that a pattern of the data files means.
+
+    ``*`` stays within a folder; ``**/`` at the start stands for any folders, also for none, and ``/**`` at the end for all below.
+    """
     if pattern.startswith("**/"):
         rest = pattern.removeprefix("**/")
         starts = [0, *(number + 1 for number, character in enumerate(path) if character == "/")]
-        return any(_matches(path[start:], rest) for start in starts)
+        return any(matches(path[start:], rest) for start in starts)
     head, slash, tail = pattern.partition("/**")
     if slash and not tail:
         parts = path.split("/")

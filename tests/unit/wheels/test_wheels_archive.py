@@ -28,7 +28,7 @@ _NOISE = bytes(range(256)) * 8
 
 # Places of fields in a local header, and in a directory entry.
 _LOCAL = {"flags": 6, "method": 8, "crc": 14, "packed": 18, "size": 22, "name": 30}
-_ENTRY = {"flags": 8, "method": 10, "crc": 16, "packed": 20, "size": 24, "offset": 42}
+_ENTRY = {"flags": 8, "method": 10, "crc": 16, "packed": 20, "size": 24, "disk": 34, "offset": 42}
 
 
 class _OneWay(io.BytesIO):
@@ -278,6 +278,10 @@ _WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "no descriptor": (_both("flags", "<H", 8), "descriptor"),
     "wrong descriptor": (_wrong_descriptor, "descriptor"),
     "encrypted": (_both("flags", "<H", 1), "encrypted"),
+    "patched data": (_both("flags", "<H", 0x20), "which no installer reads"),
+    "strong encryption": (lambda data: _central(data, "flags", "<H", 0x40), "which no installer reads"),
+    "masked headers": (_both("flags", "<H", 0x2000), "which no installer reads"),
+    "a part of several": (lambda data: _central(data, "disk", "<H", 1), "part 1 of an archive in parts"),
     "compressed by bzip2": (_other_method, "compressed by method 12"),
 }
 
