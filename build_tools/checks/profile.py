@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from build_tools.checks.demands import Demands, Unmet
 from build_tools.checks.expectation import Expectation, StatedCommit
+from build_tools.checks.registry import rule_named
+from build_tools.config.owned import is_rocm
 from build_tools.config.project import session_name
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import Platform, ProjectName
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from build_tools.config.project import Project
     from build_tools.receipts.values import BuiltWheels
+    from build_tools.types import GfxTarget
 
-__all__ = ["expectation_for"]
+__all__ = ["demands_for", "expectation_for"]
 
 
 def expectation_for(project: Project, built: BuiltWheels, platform: Platform) -> dict[str, Expectation]:
@@ -56,13 +62,72 @@ def expectation_for(project: Project, built: BuiltWheels, platform: Platform) ->
             sha256=wheel.sha256,
             members=(*project.wheel.required_members, *of_system[platform]),
             pins=built.pins,
-            pinned=tuple(_requirement_name(project, text) for text in project.wheel.pinned_requirements),
+            pinned=tuple(
+                name
+                for text in project.wheel.pinned_requirements
+                if not (is_rocm(name := _requirement_name(project, text)) and built.bundled is not None)
+            ),
             source_commit=(
                 None if stated is None else StatedCommit(member=stated.member, name=stated.name, commit=built.upstream)
             ),
         )
         for wheel in built.wheels
     }
+
+
+def demands_for(
+    project: Project,
+    platform: Platform,
+    *,
+    targets: Iterable[GfxTarget] = (),
+    libraries: frozenset[str] | None = None,
+    packages: Mapping[str, str] | None = None,
+    unmet: tuple[Unmet, ...] | None = None,
+    build_places: Iterable[str] = (),
+    baseline: Mapping[str, int] | None = None,
+) -> Demands:
+    """Return what a project demands of its wheels on a system, with what is known of the place that they are for.
+
+    Parameters are those of :class:`build_tools.checks.demands.Demands`; ``build_places`` may be given in any order, with doubles.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-data-file`` when ``project.toml`` sets a rule that there is not.
+    """
+    _require_known_rules(project)
+    wheel = project.wheel
+    of_system = {Platform.LINUX: wheel.linux_members, Platform.WINDOWS: wheel.windows_members}
+    preloads = {Platform.LINUX: wheel.linux_preloads, Platform.WINDOWS: wheel.windows_preloads}
+    return Demands(
+        platform=platform,
+        check=project.check,
+        members=(*wheel.required_members, *of_system[platform]),
+        forbidden=wheel.forbidden_members,
+        targets=tuple(targets),
+        libraries=libraries,
+        preloads=preloads[platform],
+        packages=packages,
+        unmet=unmet,
+        build_places=tuple(sorted(set(build_places))),
+        baseline=baseline,
+    )
+
+
+def _require_known_rules(project: Project) -> None:
+    """Refuse a project that sets rules that there are not.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-data-file``.
+    """
+    for name in project.check.rules:
+        try:
+            rule_named(name)
+        except HipwrightError as error:
+            where = Where(file=f"external-builds/{project.name}/project.toml", key=f"check.rules.{name}")
+            raise HipwrightError("bad-data-file", error.message, where=where, hint=error.hint) from None
 
 
 def _requirement_name(project: Project, text: str) -> str:

@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Final
 
 import humanize
 
 from build_tools.checks.registry import SET_RULES, WHEEL_RULES
 from build_tools.checks.rule import Problem, Rule, SetRule, Subject, make_subject
-from build_tools.errors import HipwrightError
-from build_tools.receipts.check import CheckReport, Finding, JudgedWheel
+from build_tools.errors import HipwrightError, Where
+from build_tools.process import printable
+from build_tools.receipts.check import CheckReport, Finding, JudgedWheel, Unjudged
 from build_tools.shown import shown
 from build_tools.wheels.contents import read_contents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from build_tools.checks.demands import Demands
     from build_tools.checks.expectation import Expectation
+    from build_tools.config.wheel_demands import RuleSetting
     from build_tools.types import Severity
+    from build_tools.wheels.probe import Probe
 
 __all__ = ["check_wheels", "find_wheels", "raise_for"]
 
-_MOST: Final = 20
-_SHOWN: Final = 12
+_MOST: Final = 1000
+"""Findings of one rule about one wheel that a report keeps: a person reads fewer, and a hostile wheel can make millions."""
+
+_LOOKED_AT: Final = 20
+_FOLDERS: Final = 3
+_LONGEST: Final = 2000
+_LONGEST_NAME: Final = 400
 _RANK: Final[dict[Severity, int]] = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -38,13 +48,25 @@ def find_wheels(paths: Sequence[Path]) -> tuple[Path, ...]:
     found: list[Path] = []
     for path in paths:
         wheels = sorted(path.glob("*.whl")) if path.is_dir() else [path]
-        if not wheels or not all(wheel.is_file() for wheel in wheels):
-            what = f"{path} holds no wheel" if path.is_dir() else f"there is no wheel {path}"
-            raise HipwrightError("no-wheel", what, hint="name a wheel, or a folder that holds wheels")
+        if not wheels:
+            raise HipwrightError("no-wheel", f"{path} holds no wheel", hint=_way_in(path))
+        if (odd := next((wheel for wheel in wheels if not wheel.is_file()), None)) is not None:
+            what = f"{odd} is no file" if odd.is_symlink() or odd.exists() else f"there is no wheel {odd}"
+            raise HipwrightError(
+                "no-wheel", what, where=Where(file=odd), hint="name wheels, or folders that hold wheels and no others"
+            )
         found += [wheel for wheel in wheels if wheel not in found]
     if not found:
         raise HipwrightError("no-wheel", "there is nothing to check", hint="nox -s check_wheels -- PATH")
     return tuple(found)
+
+
+def _way_in(folder: Path) -> str:
+    """Return what to do where a folder itself has no wheel: those that have some are named where they lie below it."""
+    below = sorted({wheel.parent for wheel in itertools.islice(folder.rglob("*.whl"), _LOOKED_AT)})
+    if not below:
+        return "name a wheel, or a folder that holds wheels"
+    return f"only the folder itself is looked into; below it: nox -s check_wheels -- {printable(below[:_FOLDERS])}"
 
 
 def check_wheels(
@@ -52,6 +74,8 @@ def check_wheels(
     *,
     expectations: Mapping[str, Expectation] | None,
     say: Callable[[str], None],
+    demands: Mapping[str, Demands] | None = None,
+    only: Collection[str] | None = None,
     project: str | None = None,
     jobs: int = 1,
 ) -> CheckReport:
@@ -62,9 +86,13 @@ def check_wheels(
     paths
         The wheels.
     expectations
-        The plan by file name; without one the rules that compare with a plan do not run, and the report does not name them.
+        The plan by file name; without one the rules that compare with a plan do not run.
+    demands
+        What is demanded of each wheel, by file name; a wheel that is not there is of no project of ours.
     say
         Gets one line before each wheel is read.
+    only
+        Names of the rules that judge, for who asks for some; all when None.
     project
         The project that the wheels are of, for the report.
     jobs
@@ -77,24 +105,53 @@ def check_wheels(
     """
     if not paths:
         raise HipwrightError("no-wheel", f"there is no wheel of {project} to check" if project else "there is no wheel to check")
+    wheel_rules = [rule for rule in WHEEL_RULES if only is None or rule.name in only]
+    set_rules = [rule for rule in SET_RULES if only is None or rule.name in only]
     subjects: list[Subject] = []
     for path in sorted(paths, key=lambda path: (path.name, path)):
         if path.is_file():
             say(f"checking {shown(path.name)} ({humanize.naturalsize(path.stat().st_size, binary=True)})")
         plan = (expectations or {}).get(path.name)
+        demanded = (demands or {}).get(path.name)
         stated = plan.source_commit if plan is not None else None
-        wheel = read_contents(path, jobs=jobs, ask=(stated.member,) if stated is not None else ())
-        subjects.append(make_subject(wheel, plan))
-    rules = [rule for rule in WHEEL_RULES if expectations is not None or not rule.planned]
-    findings = [finding for subject in subjects for rule in rules for finding in _judge(rule, subject)]
-    for set_rule in SET_RULES:
+        wheel = read_contents(
+            path, jobs=jobs, ask=(stated.member,) if stated is not None else (), probes=_probes(wheel_rules, path.name, demanded)
+        )
+        subjects.append(make_subject(wheel, plan, demanded))
+    ran: set[str] = set()
+    findings: list[Finding] = []
+    unjudged: list[Unjudged] = []
+    for subject in subjects:
+        for rule in wheel_rules:
+            if _is_off(rule, subject.demands):
+                continue
+            if (why := rule.cannot(subject)) is not None:
+                unjudged.append(Unjudged(rule=rule.name, wheel=subject.wheel.filename, why=shown(why)))
+                continue
+            ran.add(rule.name)
+            findings += _judge(rule, subject)
+    of_wheel = {subject.wheel.filename: subject.demands for subject in subjects}
+    for set_rule in set_rules:
+        judged = [subject for subject in subjects if not _is_off(set_rule, subject.demands)]
+        if not judged:
+            continue
+        ran.add(set_rule.name)
+        left = [(subject.wheel.filename, why) for subject in judged if (why := set_rule.unable(subject, subjects)) is not None]
+        unjudged += [Unjudged(rule=set_rule.name, wheel=filename, why=shown(why)) for filename, why in left]
         told = sorted(set_rule.judge(subjects, expectations), key=lambda pair: (pair[0], pair[1].message))
-        findings += [_finding(set_rule, filename, problem) for filename, problem in told]
+        findings += [
+            _finding(set_rule, filename, problem, _setting(set_rule, of_wheel.get(filename)))
+            for filename, problem in told
+            if not _is_off(set_rule, of_wheel.get(filename))
+        ]
+    names = [*(rule.name for rule in wheel_rules), *(rule.name for rule in set_rules)]
     return CheckReport(
         project=project,
         wheels=tuple(JudgedWheel(filename=subject.wheel.filename, sha256=subject.wheel.sha256) for subject in subjects),
-        rules=(*(rule.name for rule in rules), *(rule.name for rule in SET_RULES)),
+        rules=tuple(name for name in names if name in ran),
         findings=tuple(findings),
+        off=_off(subjects),
+        unjudged=tuple(unjudged),
     )
 
 
@@ -104,7 +161,7 @@ def raise_for(report: CheckReport) -> None:
     Raises
     ------
     HipwrightError
-        ``check-failed`` naming the first findings; ``no-wheel`` when nothing was checked.
+        ``check-failed`` naming the first finding and the number of the others; ``no-wheel`` when nothing was checked.
     """
     if report.passed:
         return
@@ -113,10 +170,8 @@ def raise_for(report: CheckReport) -> None:
         raise HipwrightError("no-wheel", "the check judged nothing")
     first = errors[0]
     others = f", and {len(errors) - 1} more" if len(errors) > 1 else ""
-    excerpt = [_line(finding) for finding in errors[:_SHOWN]]
-    if len(errors) > _SHOWN:
-        excerpt.append(f"… and {len(errors) - _SHOWN} more")
-    raise HipwrightError("check-failed", f"{_line(first)}{others}", hint=first.hint, excerpt="\n".join(excerpt))
+    # All of them were shown as a table before.
+    raise HipwrightError("check-failed", f"{_line(first)}{others}", hint=first.hint)
 
 
 def _line(finding: Finding) -> str:
@@ -125,29 +180,60 @@ def _line(finding: Finding) -> str:
     return f"{place}: {finding.message} [{finding.rule}]"
 
 
+def _probes(rules: Iterable[Rule], filename: str, demands: Demands | None) -> list[Probe]:
+    """Make what looks at contents for the rules that are to judge a wheel, once where several share it."""
+    makers = dict.fromkeys(rule.probe for rule in rules if rule.probe is not None and not _is_off(rule, demands))
+    made = [maker(filename, demands) for maker in makers]
+    return [probe for probe in made if probe is not None]
+
+
+def _setting(rule: Rule | SetRule, demands: Demands | None) -> RuleSetting | None:
+    return demands.check.rules.get(rule.name) if demands is not None else None
+
+
+def _is_off(rule: Rule | SetRule, demands: Demands | None) -> bool:
+    setting = _setting(rule, demands)
+    return setting is not None and setting.severity == "off"
+
+
+def _off(subjects: Sequence[Subject]) -> dict[str, str]:
+    settings = [pair for subject in subjects if subject.demands for pair in subject.demands.check.rules.items()]
+    return {name: setting.why for name, setting in settings if setting.severity == "off"}
+
+
 def _judge(rule: Rule, subject: Subject) -> Iterator[Finding]:
     def order(problem: Problem) -> tuple[int, str, str]:
         return (_RANK[problem.severity or rule.severity], problem.member or "", problem.message)
 
     problems = sorted(rule.judge(subject), key=order)
-    yield from (_finding(rule, subject.wheel.filename, problem) for problem in _few(problems))
+    setting = _setting(rule, subject.demands)
+    kept = problems[:_MOST]
+    if left := len(problems) - len(kept):
+        kept.append(Problem(message=f"the rule finds {left} more", severity=problems[_MOST].severity))
+    yield from (_finding(rule, subject.wheel.filename, problem, setting) for problem in kept)
 
 
-def _few(problems: Sequence[Problem]) -> Iterable[Problem]:
-    """Cut a list that nobody would read to its end, worst first; the rest is counted."""
-    if len(problems) <= _MOST:
-        return problems
-    left = len(problems) - _MOST
-    return [*problems[:_MOST], Problem(message=f"the rule finds {left} more", severity=problems[_MOST].severity)]
+def _severity(rule: Rule | SetRule, problem: Problem, setting: RuleSetting | None) -> Severity:
+    """Return how bad a problem is: as bad as the project says of its rule, but what the rule takes lightly stays light."""
+    if setting is None or setting.severity == "off":
+        return problem.severity or rule.severity
+    if problem.severity is None:
+        return setting.severity
+    return max(problem.severity, setting.severity, key=_RANK.__getitem__)
 
 
-def _finding(rule: Rule | SetRule, filename: str, problem: Problem) -> Finding:
+def _finding(rule: Rule | SetRule, filename: str, problem: Problem, setting: RuleSetting | None) -> Finding:
     return Finding(
         rule=rule.name,
-        severity=problem.severity or rule.severity,
+        severity=_severity(rule, problem, setting),
         wheel=filename,
         # Names and fields come out of the wheel as somebody else wrote them.
-        message=shown(problem.message),
-        member=None if problem.member is None else shown(problem.member),
+        message=_cut(shown(problem.message), _LONGEST),
+        member=None if problem.member is None else _cut(shown(problem.member), _LONGEST_NAME),
         hint=None if problem.hint is None else shown(problem.hint),
     )
+
+
+def _cut(text: str, most: int) -> str:
+    """Leave the middle out of a text that nobody would read to its end."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-most // 2 :]}"

@@ -8,7 +8,8 @@ import sysconfig
 from pathlib import Path
 
 from build_tools import digest
-from build_tools.config.project import EmbeddedOrigin, Project, Version, Wheel
+from build_tools.config.project import EmbeddedOrigin, Project, Version
+from build_tools.config.wheel_demands import Wheel
 from build_tools.environments.interpreter import find_interpreter
 from build_tools.environments.make import make_environment
 from build_tools.environments.settings import BaseIndex

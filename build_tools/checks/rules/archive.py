@@ -24,5 +24,7 @@ def _judge(subject: Subject) -> Iterator[Problem]:
 RULE: Final = Rule(
     name="archive",
     summary="The archive is whole: directory and local headers agree, every content inflates to its stated size and CRC, no byte lies outside.",
+    why="Installers differ in what they trust: pip the central directory, uv the local headers. A wheel in which they differ installs here, fails there, or is refused by an index.",
+    mend="Pack it again with a tool that writes zip64 headers right, or download it again.",
     judge=_judge,
 )

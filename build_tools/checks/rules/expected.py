@@ -73,6 +73,8 @@ def _supported(python_tag: str, platforms: list[str]) -> frozenset[Tag]:
 RULE: Final = Rule(
     name="expected",
     summary="The wheel is the planned one: project, version, Python, system, and the bytes that the build recorded.",
+    why="A wheel of another version, or other bytes than were built, would be published under the plan's name.",
+    mend="Build it again.",
     judge=_judge,
     planned=True,
 )

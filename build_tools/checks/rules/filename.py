@@ -33,5 +33,7 @@ def _judge(subject: Subject) -> Iterator[Problem]:
 RULE: Final = Rule(
     name="file-name",
     summary="The file name has the parts of a wheel's name, each readable and normalised.",
+    why="Installers and indexes read name, version and tags from the file name; with another spelling they say `is not a supported wheel`.",
+    mend="Give the file the name that its metadata says, with `+` as it is.",
     judge=_judge,
 )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["RULE"]
 
 _DATA: Final = ".data"
+_SOME: Final = 12
 
 
 def _judge(subject: Subject) -> Iterator[Problem]:
@@ -59,7 +60,7 @@ def _metadata(metadata: CoreMetadata, name: WheelName, member: str) -> Iterator[
 
 def _fields(fields: WheelFields, name: WheelName, member: str) -> Iterator[Problem]:
     if fields.tags != name.tags:
-        stated, named = (", ".join(sorted(map(str, tags))) for tags in (fields.tags, name.tags))
+        stated, named = (_few(sorted(map(str, tags))) for tags in (fields.tags, name.tags))
         yield Problem(message=f"WHEEL has the tags {stated}; the file name {named}", member=member)
     if fields.build != name.build:
         message = f"WHEEL has the build tag {fields.build or 'none'}, the file name {name.build or 'none'}"
@@ -69,8 +70,15 @@ def _fields(fields: WheelFields, name: WheelName, member: str) -> Iterator[Probl
         yield Problem(message=f"WHEEL has Wheel-Version: {fields.wheel_version}; installers know 1.x", member=member)
 
 
+def _few(tags: list[str]) -> str:
+    more = f" and {len(tags) - _SOME} more" if len(tags) > _SOME else ""
+    return f"{', '.join(tags[:_SOME])}{more}"
+
+
 RULE: Final = Rule(
     name="identity",
     summary="File name, .dist-info folder, METADATA and WHEEL agree on name, version, build tag and tags.",
+    why="What an index lists by file name is another thing than what is installed; pip then installs, warns, or asks for it again and again.",
+    mend="Change the version with a tool that changes all of it: file name, .dist-info, METADATA and RECORD.",
     judge=_judge,
 )

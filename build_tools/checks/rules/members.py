@@ -18,10 +18,10 @@ __all__ = ["RULE"]
 
 
 def _judge(subject: Subject) -> Iterator[Problem]:
-    if subject.expectation is None:
-        return
     files = {member.name: member for member in subject.wheel.members if not member.is_folder}
-    for wanted in subject.expectation.members:
+    planned = subject.expectation.members if subject.expectation is not None else ()
+    demanded = subject.demands.members if subject.demands is not None else ()
+    for wanted in dict.fromkeys((*planned, *demanded)):
         if wanted not in files and not fnmatch.filter(files, wanted):
             yield Problem(
                 message=f"the wheel has no {wanted}",
@@ -30,9 +30,17 @@ def _judge(subject: Subject) -> Iterator[Problem]:
             )
 
 
+def _unable(subject: Subject) -> str | None:
+    known = subject.expectation is not None or subject.demands is not None
+    return None if known else "it is a wheel of no project here"
+
+
 RULE: Final = Rule(
     name="required-members",
     summary="Every member that project.toml requires for this system is in the wheel.",
+    why="A generated file that .gitignore names is left out by build backends that honour it, and the build ends well; the import fails, "
+    "on one system alone.",
+    mend="Tell the backend of the file (`artifacts`, `package_data`, `MANIFEST.in`), or let the hooks generate it.",
     judge=_judge,
-    planned=True,
+    unable=_unable,
 )

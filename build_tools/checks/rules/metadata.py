@@ -29,5 +29,7 @@ def _judge(subject: Subject) -> Iterator[Problem]:
 RULE: Final = Rule(
     name="metadata",
     summary="METADATA is valid core metadata, and requires nothing by an address.",
+    why="An index refuses a wheel with malformed metadata, and one that requires an address can be installed by nobody else.",
+    mend="Correct the project's metadata.",
     judge=_judge,
 )

@@ -23,6 +23,10 @@ __all__ = ["RULE"]
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _WINDOWS_CHARACTERS: Final = re.compile(r'[<>:"|?*]')
+_LONGEST_PART: Final = 255
+_LONGEST_PATH: Final = 4096 - 256
+"""Bytes that Linux takes for a path, less some for the folder of packages."""
+
 _PRIVILEGED: Final = stat.S_ISUID | stat.S_ISGID
 
 
@@ -30,7 +34,9 @@ def _judge(subject: Subject) -> Iterator[Problem]:
     members = subject.wheel.members
     on_windows = subject.name is None or any(p == "any" or p.startswith("win") for p in subject.name.platform.split("."))
     for member in members:
-        fault = _escape(member.name) or _kind(member) or (_windows_fault(member.name) if on_windows else None)
+        fault = (
+            _escape(member.name) or _length(member.name) or _kind(member) or (_windows_fault(member.name) if on_windows else None)
+        )
         if fault is not None:
             yield Problem(message=fault, member=member.name)
     names = [member.name.rstrip("/") for member in members]
@@ -53,6 +59,16 @@ def _escape(name: str) -> str | None:
     if "" in parts or "." in parts:
         return "the name has an empty part or a part '.'"
     return None
+
+
+def _length(name: str) -> str | None:
+    data = name.rstrip("/").encode("utf-8", "surrogateescape")
+    longest = max(map(len, data.split(b"/")))
+    if longest > _LONGEST_PART:
+        return f"a part of the name has {longest} bytes, and file systems take {_LONGEST_PART}"
+    return (
+        f"the name has {len(data)} bytes, and Linux takes {_LONGEST_PATH} below a folder" if len(data) > _LONGEST_PATH else None
+    )
 
 
 def _windows_fault(name: str) -> str | None:
@@ -102,6 +118,8 @@ def _slashes(name: str) -> Iterator[int]:
 
 RULE: Final = Rule(
     name="member-names",
-    summary="No member's name is there twice, leads out of the install folder, is a link, or is one file with another on Windows.",
+    summary="No member's name is there twice, leads out of the install folder, is too long for a file system, is a link, or is one file with another on Windows.",
+    why="A member that leads out of the install folder overwrites other files; one that is there twice, is a link or differs from another in case alone is another file on each system or with each installer.",
+    mend="Rename the files in the sources, or leave them out.",
     judge=_judge,
 )

@@ -73,6 +73,8 @@ def _exact_version(requirement: Requirement) -> Version | None:
 RULE: Final = Rule(
     name="pins",
     summary="Requirements on ROCm and on companion packages are exact pins of the planned versions.",
+    why="A wheel that takes any ROCm or any torch gets the newest, from whatever index has it, and breaks with it.",
+    mend="Set the requirements from the packages that the build had: `build.variables` names the variable that the sources read them from.",
     judge=_judge,
     planned=True,
 )

@@ -80,5 +80,7 @@ def _compare(row: RecordRow, member: Member, actual: str) -> Iterator[Problem]:
 RULE: Final = Rule(
     name="record",
     summary="RECORD lists every file once with its true SHA-256 (or better) and size, and lists nothing that is not there.",
+    why="pip installs a wheel whose RECORD lacks files, and removes too little later; other installers refuse it.",
+    mend="Whatever changes a wheel after its build must write RECORD anew; `hipwright` does, `zip` does not.",
     judge=_judge,
 )

@@ -65,6 +65,8 @@ def _value_of(name: str, data: bytes) -> str | None:
 RULE: Final = Rule(
     name="source-commit",
     summary="The member that names the commit of a wheel names the upstream commit that it was built from.",
+    why="What the wheel says of its sources is what bug reports name; a commit that exists on the build machine alone helps nobody.",
+    mend="Let the sources take the commit from a variable of `build.variables`.",
     judge=_judge,
     planned=True,
 )

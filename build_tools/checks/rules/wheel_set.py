@@ -31,5 +31,7 @@ def _judge(subjects: Sequence[Subject], plan: Mapping[str, Expectation] | None) 
 RULE: Final = SetRule(
     name="wheel-set",
     summary="Every planned wheel is there, none is there that was not planned, and no file name is there twice.",
+    why="A build that lost a wheel on the way must not pass for want of something to judge.",
+    mend="Build what is missing, or take away what was not meant.",
     judge=_judge,
 )

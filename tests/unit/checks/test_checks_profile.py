@@ -5,7 +5,8 @@ import pytest
 
 from build_tools.checks.expectation import StatedCommit
 from build_tools.checks.profile import expectation_for
-from build_tools.config.project import GitOrigin, Project, SourceCommit, Version, Wheel
+from build_tools.config.project import GitOrigin, Project, Version
+from build_tools.config.wheel_demands import SourceCommit, Wheel
 from build_tools.errors import HipwrightError
 from build_tools.receipts.values import BuiltWheels, WheelFile
 from build_tools.types import CommitId, Platform, Sha256
