@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from build_tools.config.project import Project
+    from build_tools.locking.makers import Built
     from build_tools.locking.manifest import Manifest
     from build_tools.sources.own import OwnTree
     from build_tools.types import ProjectName
@@ -53,7 +54,9 @@ class Locked:
     own: OwnTree | None = None
 
 
-def ensure_locked(projects: Sequence[Project], workplace: Workplace, *, packages: bool, whole: bool) -> dict[str, Locked]:
+def ensure_locked(
+    projects: Sequence[Project], workplace: Workplace, *, packages: bool, whole: bool, built: Built | None = None
+) -> dict[str, Locked]:
     """Return the lock entries of projects: those that the lock has, and newly resolved ones, which are added to it.
 
     Nobody is waited for while all entries stand; otherwise each project is held while it is resolved, the lock only while it is
@@ -69,6 +72,8 @@ def ensure_locked(projects: Sequence[Project], workplace: Workplace, *, packages
         Whether the command needs package files; without, they are locked only where their source is named.
     whole
         Whether a checkout is to come, so that what is fetched is fetched with its history.
+    built
+        By project, the packages that are wheels of other projects, built before: they are not locked.
 
     Raises
     ------
@@ -77,7 +82,7 @@ def ensure_locked(projects: Sequence[Project], workplace: Workplace, *, packages
         manifest says nothing of the projects; what resolving raises.
     """
     if workplace.settings.lock is not None:
-        return _from_given(workplace.settings.lock, projects, workplace, packages=packages)
+        return _from_given(workplace.settings.lock, projects, workplace, packages=packages, built=built or {})
     manifest = read_manifest(workplace)
     if manifest is not None:
         _refuse_foreign(manifest, projects, workplace)
@@ -85,7 +90,8 @@ def ensure_locked(projects: Sequence[Project], workplace: Workplace, *, packages
         workplace.console.warn(f"the source manifest names what means nothing here: {', '.join(manifest.passed_by)}")
     # Of less than the whole history, what a tree needs is fetched when it is made.
     whole = whole and workplace.settings.depth is None and not workplace.settings.partial
-    locking = _Locking(workplace=workplace, packages=packages, whole=whole, named={project.name for project in projects})
+    named = {project.name for project in projects}
+    locking = _Locking(workplace=workplace, packages=packages, whole=whole, named=named, built=built or {})
     for project in projects:
         locking.lock(project)
     return locking.found
@@ -177,6 +183,7 @@ class _Locking:
     packages: bool
     whole: bool
     named: set[str]
+    built: Built = field(default_factory=dict)
     found: dict[str, Locked] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
 
@@ -218,7 +225,9 @@ class _Locking:
         began = time.monotonic()
         if project.name in place.settings.dir:
             known = None if self._relocks(project) else _read(path).projects.get(project.name)
-            entry, own = lock_own_tree(project, place, known=known, packages=self._needs_packages(project))
+            entry, own = lock_own_tree(
+                project, place, known=known, packages=self._needs_packages(project), built=self._built(project)
+            )
             return Locked(project=entry, fresh=True, why="a tree of your own", seconds=time.monotonic() - began, own=own)
         standing = self._standing(_read(path).projects.get(project.name), project)
         if standing is not None:
@@ -232,14 +241,16 @@ class _Locking:
             if earlier is not None and not self._relocks(project):
                 with place.console.group(f"lock the packages of {project.name}"):
                     entry, why = (
-                        with_packages(self._of_today(earlier, project), project, place),
+                        with_packages(self._of_today(earlier, project), project, place, built=self._built(project)),
                         "its packages were not locked yet",
                     )
             else:
                 with place.console.group(f"lock {project.name}"):
                     entry = resolve(project, earlier, place, chooser=self.chooser, whole=self.whole, line=self._line(project))
-                    if self._needs_packages(project) or names_a_source(project, entry.requested, place):
-                        entry = with_packages(entry, project, place)
+                    if self._needs_packages(project) or names_a_source(
+                        project, entry.requested, place, built=self._built(project)
+                    ):
+                        entry = with_packages(entry, project, place, built=self._built(project))
                 why = "--relock" if self._relocks(project) else self._why_new(project)
             _write(path, entry, place)
         return Locked(project=entry, fresh=True, why=why, seconds=time.monotonic() - began, earlier=earlier)
@@ -260,7 +271,7 @@ class _Locking:
         if entry is None or self._relocks(project):
             return None
         refuse_contradiction(entry, project, self.workplace)
-        if self._needs_packages(project) and incomplete(entry, project, self.workplace):
+        if self._needs_packages(project) and incomplete(entry, project, self.workplace, built=self._built(project)):
             return None
         why = "locked earlier in this work dir"
         if project.name not in self.named:
@@ -276,6 +287,9 @@ class _Locking:
 
     def _of_today(self, entry: LockedProject, project: Project) -> LockedProject:
         return with_series_of_today(entry, project, self.workplace, whole=self.whole, line=self._line(project))
+
+    def _built(self, project: Project) -> frozenset[str]:
+        return self.built.get(project.name, frozenset())
 
     def _line(self, project: Project) -> str | None:
         """Return the patch line that is asked for: of those projects alone that the command names."""
@@ -312,7 +326,9 @@ def _write(path: Path, entry: LockedProject, workplace: Workplace) -> None:
         write_bytes(path, to_json(Lock(projects={**_read(path).projects, entry.name: entry})))
 
 
-def _from_given(path: Path, projects: Sequence[Project], workplace: Workplace, *, packages: bool) -> dict[str, Locked]:
+def _from_given(
+    path: Path, projects: Sequence[Project], workplace: Workplace, *, packages: bool, built: Built
+) -> dict[str, Locked]:
     settings = workplace.settings
     for given, flag, does in (
         (settings.relock, "--relock", "resolves anew"),
@@ -335,7 +351,7 @@ def _from_given(path: Path, projects: Sequence[Project], workplace: Workplace, *
         refuse_contradiction(entry, project, workplace)
         refuse_other_line(entry, workplace)
         if packages:
-            require_packages(entry, project, where=path)
+            require_packages(entry, project, where=path, built=built.get(project.name, frozenset()))
         found[project.name] = Locked(project=entry, fresh=False, why=f"from {path}")
     return found
 

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from build_tools.sources.own import OwnTree
     from build_tools.workplace import Workplace
 
-__all__ = ["lock_own_tree"]
+__all__ = ["lock_own_tree", "read_own"]
 
 _AS_IT_STANDS: Final = "a tree of your own is taken as it stands"
 _SAID_OTHERWISE: Final = ("commit", "ref", "origin", "submodule_url")
 
 
 def lock_own_tree(
-    project: Project, workplace: Workplace, *, known: LockedProject | None, packages: bool
+    project: Project, workplace: Workplace, *, known: LockedProject | None, packages: bool, built: frozenset[str] = frozenset()
 ) -> tuple[LockedProject, OwnTree]:
     """Return the lock entry of a tree of the person's own, and the tree as it was read for that: what is built is what is locked.
 
@@ -45,6 +45,8 @@ def lock_own_tree(
         The project's entry in the lock; its packages are taken where they are those that are asked for.
     packages
         Whether the command needs package files.
+    built
+        The packages that are wheels of other projects, built before.
 
     Raises
     ------
@@ -59,7 +61,7 @@ def lock_own_tree(
                 f"--{name}-dir is a tree that is taken as it stands, and {flag_of(field, name, workplace)} says what to check out"
             )
             raise HipwrightError("option-conflict", message, hint="give one of them")
-    tree = _read_own(project, workplace)
+    tree = read_own(project, workplace)
     sources = tree.sources
     patches = LockedPatches(
         line=None,
@@ -73,13 +75,13 @@ def lock_own_tree(
     if known is not None and _has_the_packages(known, project, asked):
         requested = msgspec.structs.replace(asked, **{field: getattr(known.requested, field) for field in PACKAGE_FIELDS})
         entry = msgspec.structs.replace(entry, requested=requested, rocm=known.rocm, owned=known.owned)
-    wanted = packages or names_a_source(project, entry.requested, workplace)
-    if wanted and incomplete(entry, project, workplace):
-        entry = with_packages(entry, project, workplace)
+    wanted = packages or names_a_source(project, entry.requested, workplace, built=built)
+    if wanted and incomplete(entry, project, workplace, built=built):
+        entry = with_packages(entry, project, workplace, built=built)
     return entry, tree
 
 
-def _read_own(project: Project, workplace: Workplace) -> OwnTree:
+def read_own(project: Project, workplace: Workplace) -> OwnTree:
     """Return the tree that ``--<project>-dir`` names as it stands; what git has to write for that lies in the work dir.
 
     A dry run keeps none of it.

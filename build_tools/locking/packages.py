@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
+from build_tools.config.project import session_name
 from build_tools.config.targets import family_name
 from build_tools.environments.interpreter import supported_tags
 from build_tools.environments.listing import PackageSource
 from build_tools.environments.resolve import lock_owned, offered_extras
 from build_tools.environments.wait import when_there
 from build_tools.errors import HipwrightError, Where
+from build_tools.locking.makers import makers_in, to_lock
 from build_tools.locking.places import run_pages, wanted_targets
 from build_tools.locking.requests import ROCM_PLACES, asked_for, laid_over, unredacted
+from build_tools.options.commands import COMMANDS
+from build_tools.options.model import OPTIONS
+from build_tools.options.render import to_arguments
+from build_tools.process import printable
 from build_tools.receipts.lock import LockedRocm
-from build_tools.rocm.devices import extras_for
+from build_tools.rocm.devices import ALL_DEVICES, extras_for
 from build_tools.rocm.embedded import is_at_hand
 from build_tools.rocm.folder import read_folder_sdk
 from build_tools.rocm.source import at_hand, rocm_source
 from build_tools.rocm.stack import same_rocm
+from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
     from packaging.tags import Tag
@@ -34,16 +41,19 @@ if TYPE_CHECKING:
 
 __all__ = ["fetchable", "fitting", "incomplete", "names_a_source", "require_packages", "with_packages"]
 
+_BUILD_PLACES: Final = frozenset({"work-dir", "cache-dir", "python", "gfx", "gpu-family", "rocm-find-links", "rocm-index-url"})
+"""The options of a build that another command has to repeat to find, or make, what goes with it."""
 
-def require_packages(entry: LockedProject, project: Project, *, where: Path | str) -> None:
-    """Refuse a lock that was handed over without the package files that a command needs.
+
+def require_packages(entry: LockedProject, project: Project, *, where: Path | str, built: frozenset[str] = frozenset()) -> None:
+    """Refuse a lock that was handed over without the package files that a command needs, beside the wheels that are ``built`` before.
 
     Raises
     ------
     HipwrightError
         ``lock-conflict``.
     """
-    if _lacks_packages(entry, project):
+    if _lacks_packages(entry, project, built):
         message = f"the lock names no package files for {project.name}, and this command needs them"
         hint = "make a lock with their source named: nox -s lock -- --rocm-find-links DIR or --rocm-index-url URL"
         raise HipwrightError("lock-conflict", message, where=Where(file=where), hint=hint)
@@ -89,14 +99,19 @@ def fetchable(entry: LockedProject, project: Project, workplace: Workplace) -> L
     return msgspec.structs.replace(entry, rocm=msgspec.structs.replace(entry.rocm, files=files))
 
 
-def with_packages(entry: LockedProject, project: Project, workplace: Workplace) -> LockedProject:
-    """Return an entry with package files for all target interpreters; versions that are locked already stay."""
+def with_packages(
+    entry: LockedProject, project: Project, workplace: Workplace, *, built: frozenset[str] = frozenset()
+) -> LockedProject:
+    """Return an entry with package files for all target interpreters; versions that are locked already stay.
+
+    The packages that are ``built``, wheels of other projects that are made before, are none that a lock can name.
+    """
     requested = laid_over(asked_for(project.name, workplace), entry.requested)
     return msgspec.structs.replace(
         entry,
         requested=requested,
         rocm=_rocm(project, requested, entry.rocm, workplace),
-        owned=_owned(project, requested, entry.owned, workplace),
+        owned=_owned(project, requested, entry.owned, workplace, built=built),
     )
 
 
@@ -141,25 +156,33 @@ def _rocm_packages(project: Project, requested: Requested, known: LockedRocm | N
     exact = f"=={version}" if version else ""
     files = _files((f"{project.rocm.requirement}{extras}{exact}",), source, known.files if known else (), workplace)
     chosen = next(file.version for file in files if file.distribution == canonicalize_name(project.rocm.requirement))
-    if source.known_as is None:
-        _require_devices(f"{project.rocm.requirement}{extras}=={chosen}", source, workplace)
+    inside = workplace.settings.bundle_rocm
+    if source.known_as is None or inside:
+        devices = _require_devices(f"{project.rocm.requirement}{extras}=={chosen}", source, workplace)
+        files = _together(files, devices) if inside else files
     return LockedRocm(source=source.describe(), version=chosen, files=files)
 
 
-def _require_devices(exact: str, source: PackageSource, workplace: Workplace) -> None:
+def _require_devices(exact: str, source: PackageSource, workplace: Workplace) -> tuple[LockedFile, ...]:
     """Prove that a version is complete for the GPU targets that the options name: what is built for them needs those packages to run.
 
     A build itself does without them: of targets that the packages are not made for it is told, and no more.
+
+    Returns
+    -------
+    tuple of LockedFile
+        The version's packages with those of the targets; of all targets where none is named and ROCm goes into the wheel.
 
     Raises
     ------
     HipwrightError
         ``requirement-missing`` naming the packages that the version has by its own word, and that are not at the source.
     """
-    targets, family = wanted_targets(workplace), workplace.settings.gpu_family
-    if not targets:
-        return
+    targets, family, inside = wanted_targets(workplace), workplace.settings.gpu_family, workplace.settings.bundle_rocm
+    if not targets and not inside:
+        return ()
     wanted = Requirement(exact)
+    found: tuple[LockedFile, ...] = ()
     for interpreter in workplace.interpreters.values():
         where: dict[str, Any] = {"interpreter": interpreter, "network": workplace.base.network(), "cache": workplace.cache}
         version, offered = offered_extras(wanted, source=source, **where)
@@ -170,14 +193,20 @@ def _require_devices(exact: str, source: PackageSource, workplace: Workplace) ->
             if error.code.name != "requirement-missing":
                 raise
             workplace.console.warn(f"{error.message}: what is built for them runs with other packages alone")
-            return
-        lock_owned([f"{wanted.name}[{','.join(extras)}]{wanted.specifier}" if extras else exact], source=source, **where)
+            return found
+        if not targets and ALL_DEVICES in offered:
+            extras = (*extras, ALL_DEVICES)
+        exactly = f"{wanted.name}[{','.join(extras)}]{wanted.specifier}" if extras else exact
+        found = _together(found, lock_owned([exactly], source=source, **where))
+    return found
 
 
-def _owned(project: Project, requested: Requested, known: tuple[LockedFile, ...], workplace: Workplace) -> tuple[LockedFile, ...]:
-    wanted = project.build.owned_requires
+def _owned(
+    project: Project, requested: Requested, known: tuple[LockedFile, ...], workplace: Workplace, *, built: frozenset[str]
+) -> tuple[LockedFile, ...]:
+    wanted = to_lock(project, built)
     if not wanted:
-        return ()
+        return known
     settings = workplace.settings
     source = PackageSource(
         find_links=unredacted(settings.find_links, requested.find_links),
@@ -185,8 +214,8 @@ def _owned(project: Project, requested: Requested, known: tuple[LockedFile, ...]
     )
     if not (source.find_links or source.index_url):
         message = f"{project.name} needs {', '.join(wanted)}, and no source is named for it"
-        raise HipwrightError("requirement-missing", message, hint="name one: --find-links DIR or --index-url URL")
-    exact = sorted({f"{file.distribution}==={file.version}" for file in known})
+        raise HipwrightError("requirement-missing", message, hint=_ways_out(project, wanted, workplace))
+    exact = sorted({f"{file.distribution}==={file.version}" for file in known if file.distribution not in built})
     return when_there(
         lambda: _files((*wanted, *exact), source, known, workplace),
         within=workplace.settings.timeout,
@@ -204,10 +233,29 @@ def _files(
             requirements, source=source, interpreter=interpreter, network=workplace.base.network(), cache=workplace.cache
         )
         found |= {file.filename: file for file in files}
+    return _together(tuple(found.values()))
+
+
+def _together(*several: tuple[LockedFile, ...]) -> tuple[LockedFile, ...]:
+    """Return files each once, sorted."""
+    found = {file.filename: file for files in several for file in files}
     return tuple(sorted(found.values(), key=lambda file: (file.distribution, file.version, file.filename)))
 
 
-def names_a_source(project: Project, requested: Requested, workplace: Workplace) -> bool:
+def _ways_out(project: Project, wanted: tuple[str, ...], workplace: Workplace) -> str:
+    """Say how a build gets the packages that it lacks: from a place that is named, or by building them before it."""
+    own = f"build_{session_name(ProjectName(project.name))}"
+    places = to_arguments(workplace.resolved, COMMANDS["pipeline"], project=None, omit=set(OPTIONS) - _BUILD_PLACES)
+    named = printable([*workplace.nox, "-s", own, "--", *places, "--find-links", "DIR"])
+    makers = [maker for text in wanted for maker in makers_in(workplace.external_builds, Requirement(text).name)]
+    if not makers:
+        return f"name one: {named} (or --index-url URL)"
+    names = ",".join(maker.name for maker in (*makers, project))
+    build = printable([*workplace.nox, "-s", "pipeline", "--", *places, "--projects", names])
+    return f"build it before, in one command: {build}; or name a place that has it: {named} (or --index-url URL)"
+
+
+def names_a_source(project: Project, requested: Requested, workplace: Workplace, *, built: frozenset[str] = frozenset()) -> bool:
     """Say whether the packages' source is named, and has them, so that they can be locked before anything needs them."""
     brings = project.rocm.embedded is not None and is_at_hand(
         workplace.external_builds / project.name / project.rocm.embedded,
@@ -216,18 +264,21 @@ def names_a_source(project: Project, requested: Requested, workplace: Workplace)
         platform=workplace.platform,
     )
     rocm = project.sdk == "none" or brings or any(getattr(requested, place) for place in ROCM_PLACES)
-    owned = not project.build.owned_requires or requested.find_links or requested.index_url
+    owned = not to_lock(project, built) or requested.find_links or requested.index_url
     return bool(rocm and owned)
 
 
-def _lacks_packages(entry: LockedProject, project: Project) -> bool:
-    return (project.sdk == "rocm" and entry.rocm is None) or bool(project.build.owned_requires and not entry.owned)
+def _lacks_packages(entry: LockedProject, project: Project, built: frozenset[str]) -> bool:
+    there = {file.distribution for file in entry.owned}
+    lacks = any(canonicalize_name(Requirement(text).name) not in there for text in to_lock(project, built))
+    return (project.sdk == "rocm" and entry.rocm is None) or lacks
 
 
-def incomplete(entry: LockedProject, project: Project, workplace: Workplace) -> bool:
-    """Say whether package files are missing altogether, or for one of the target interpreters."""
-    return _lacks_packages(entry, project) or any(
-        _gaps(entry, interpreter) for interpreter in workplace.interpreters.values() if entry.packages
+def incomplete(entry: LockedProject, project: Project, workplace: Workplace, *, built: frozenset[str] = frozenset()) -> bool:
+    """Say whether package files are missing altogether, or for one of the target interpreters; those of ``built`` wheels never are."""
+    locked = msgspec.structs.replace(entry, owned=tuple(file for file in entry.owned if file.distribution not in built))
+    return _lacks_packages(entry, project, built) or any(
+        _gaps(locked, interpreter) for interpreter in workplace.interpreters.values() if locked.packages
     )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from build_tools.config.project import Project
+    from build_tools.pipeline.earlier_builds import EarlierBuild
     from build_tools.pipeline.engine import Done
     from build_tools.receipts.check import CheckReport
     from build_tools.receipts.lock import LockedProject
@@ -32,9 +33,17 @@ if TYPE_CHECKING:
     from build_tools.types import GfxTarget
     from build_tools.workplace import Workplace
 
-__all__ = ["Chain"]
+__all__ = ["Chain", "RuledOut"]
 
 _Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RuledOut:
+    """Why a project is skipped, and where that is told."""
+
+    reason: str
+    link: str | None = None
 
 
 @dataclass(kw_only=True, slots=True)
@@ -43,7 +52,8 @@ class Chain:
 
     ``done`` holds the finished stages; the typed getters below are the arrows between them. ``would_run`` holds what a
     dry run found that it would do, with the reason. ``locked_before`` is the lock entry that this run replaced. ``own_tree`` is a tree of
-    the person's own as it was read when it was locked.
+    the person's own as it was read when it was locked. ``developed`` says where a build in the tree itself has left what. ``before`` are the builds of other projects that it is built with, once they are
+    found. ``ruled_out`` says why it is skipped.
     """
 
     project: Project
@@ -54,6 +64,9 @@ class Chain:
     would_run: dict[Stage, str] = field(default_factory=dict)
     locked_before: LockedProject | None = None
     own_tree: OwnTree | None = None
+    developed: dict[str, Any] | None = None
+    before: tuple[EarlierBuild, ...] = ()
+    ruled_out: RuledOut | None = None
 
     @property
     def folder(self) -> Path:
@@ -74,6 +87,11 @@ class Chain:
     def tree(self) -> Path:
         """Where the project's source tree lies."""
         return self.own or self.workplace.work_dir / "src" / self.project.name
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether its lock stage is done."""
+        return Stage.LOCK in self.done
 
     def locked(self) -> LockedProject:
         """The lock stage's value."""

@@ -18,6 +18,7 @@ from build_tools.options.commands import COMMANDS
 from build_tools.options.model import OPTIONS
 from build_tools.options.render import spelled, to_arguments
 from build_tools.patches.lines import faults_of_lines, rule_of
+from build_tools.pipeline.companions import told_planned
 from build_tools.pipeline.engine import RECEIPT, Done, Making, Work, imagine, input_digest, keep_account, perform, stage_folder
 from build_tools.pipeline.report import repeat_line
 from build_tools.process import printable
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from build_tools.config.project import Project
+    from build_tools.locking.makers import Built
     from build_tools.options.commands import Command
     from build_tools.pipeline.chain import Chain
     from build_tools.receipts.lock import LockedProject
@@ -45,7 +47,7 @@ _BESIDE_DIFF: Final = frozenset(
 _PLACES: Final = frozenset({"work-dir", "cache-dir"})
 
 
-def lock_chains(chains: list[Chain], workplace: Workplace, last: Stage) -> dict[str, Any]:
+def lock_chains(chains: list[Chain], workplace: Workplace, last: Stage, *, built: Built | None = None) -> dict[str, Any]:
     """Lock what no receipt brought, and hold what one brought against the options; return what a document says of the lock.
 
     Parameters
@@ -56,6 +58,8 @@ def lock_chains(chains: list[Chain], workplace: Workplace, last: Stage) -> dict[
         Where and with what.
     last
         The last stage of the command: without a checkout to come, nothing is cloned in full.
+    built
+        By project, the packages that are wheels of other projects, built before: a lock leaves them out.
 
     Raises
     ------
@@ -66,14 +70,14 @@ def lock_chains(chains: list[Chain], workplace: Workplace, last: Stage) -> dict[
     packages = last.number >= Stage.PROVISION.number
     for chain in chains:
         if Stage.LOCK in chain.done:
-            _judge_received(chain, packages=packages)
+            _judge_received(chain, packages=packages, built=(built or {}).get(chain.project.name, frozenset()))
     wanted = {chain.project.name: chain.project for chain in chains if not chain.done}
     if not wanted:
         return {}
     # Read first: a lock to compare with that is none is told before anything is resolved.
     earlier = None if workplace.settings.diff is None else read_record(workplace.settings.diff, Lock)
     try:
-        locked = ensure_locked(list(wanted.values()), workplace, packages=packages, whole=last is not Stage.LOCK)
+        locked = ensure_locked(list(wanted.values()), workplace, packages=packages, whole=last is not Stage.LOCK, built=built)
     except HipwrightError as error:
         name = next(iter(wanted))
         error.reproduce = error.reproduce or repeat_line(Stage.LOCK, ",".join(wanted), workplace)
@@ -90,7 +94,7 @@ def lock_chains(chains: list[Chain], workplace: Workplace, last: Stage) -> dict[
     for project in wanted.values():
         _tell_line(project, locked[project.name].project, workplace)
     if last is Stage.LOCK or any(entry.fresh for entry in locked.values()):
-        _show_lock(locked, chains, workplace)
+        _show_lock(locked, chains, workplace, built or {})
     lock = Lock(projects={name: entry.project for name, entry in locked.items()})
     return _told(lock, earlier, workplace, stating=_stating(lock, chains, workplace)) if last is Stage.LOCK else {}
 
@@ -181,7 +185,7 @@ def _is_asked(name: str, lock: Lock, workplace: Workplace) -> bool:
     return not workplace.settings.projects or name in lock.projects
 
 
-def _judge_received(chain: Chain, *, packages: bool) -> None:
+def _judge_received(chain: Chain, *, packages: bool, built: frozenset[str]) -> None:
     """Hold a lock that a receipt brought against the options."""
     settings = chain.workplace.settings
     if settings.lock is not None or settings.relock:
@@ -190,7 +194,7 @@ def _judge_received(chain: Chain, *, packages: bool) -> None:
     refuse_contradiction(chain.locked(), chain.project, chain.workplace)
     refuse_other_line(chain.locked(), chain.workplace)
     if packages:
-        require_packages(chain.locked(), chain.project, where=chain.done[Stage.LOCK].path)
+        require_packages(chain.locked(), chain.project, where=chain.done[Stage.LOCK].path, built=built)
 
 
 def _tell_line(project: Project, entry: LockedProject, workplace: Workplace) -> None:
@@ -232,7 +236,7 @@ def _aged(version: str) -> str:
     return version if days is None else f"{version}, {days} day{'' if days == 1 else 's'} old"
 
 
-def _show_lock(locked: Mapping[str, Locked], chains: list[Chain], workplace: Workplace) -> None:
+def _show_lock(locked: Mapping[str, Locked], chains: list[Chain], workplace: Workplace, built: Built) -> None:
     rows, notes = [], []
     projects = {chain.project.name: chain.project for chain in chains}
     without_rocm = {chain.project.name for chain in chains if chain.project.sdk == "none"}
@@ -243,5 +247,6 @@ def _show_lock(locked: Mapping[str, Locked], chains: list[Chain], workplace: Wor
         notes.append(f"{name}: patches: {patches.reason}" + (f"; ROCm from {rocm.source}" if rocm else ""))
         if name in projects:
             notes += faults_of_lines(projects[name], workplace.external_builds / name).told(name)
+    notes += told_planned({name: built[name] for name in locked if name in built}, chains, workplace)
     columns = ("project", "ref", "commit", "patches", "ROCm", "why this one")
     workplace.console.table("Lock", columns, rows, note="\n".join(notes))

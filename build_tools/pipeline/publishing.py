@@ -7,17 +7,23 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from build_tools.errors import HipwrightError
+from build_tools.pipeline.report import repeat_line
 from build_tools.process import printable
+from build_tools.publish.current import read_current
 from build_tools.stores.local import FolderStore
+from build_tools.stores.run_outputs import IndexFolder
+from build_tools.types import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from build_tools.pipeline.chain import Chain
+    from build_tools.receipts.snapshot import IndexedFile
     from build_tools.stores.base import Store
-    from build_tools.stores.run_outputs import IndexFolder
     from build_tools.workplace import Workplace
 
-__all__ = ["index_lines", "install_lines", "store_to_read", "warn_when_closed"]
+__all__ = ["index_lines", "install_lines", "missing_from", "refuse_unpromoted", "store_to_read", "warn_when_closed"]
 
 
 def store_to_read(workplace: Workplace, address: str) -> Store:
@@ -68,3 +74,50 @@ def install_lines(requirement: str, *, version: str, places: Sequence[str]) -> d
         "pip": printable(["pip", "install", *places, requirement]),
         "uv": printable(["uv", "pip", "install", *uv, *places, requirement]),
     }
+
+
+def missing_from(address: str, place: Workplace, prefix: str, files: tuple[IndexedFile, ...]) -> str | None:
+    """Return what of published files is in an index, or in its store, no longer; None when all is there."""
+    try:
+        store = place.open_store(writing=False, address=address)
+    except HipwrightError as error:
+        # Publishing makes a store that is gone, and says why one cannot be used.
+        return error.message
+    there = {(file.filename, file.sha256) for file in read_current(store, IndexFolder(prefix)).snapshot.files}
+    for file in files:
+        if (file.filename, file.sha256) not in there:
+            return f"{file.filename} is no longer in the index {prefix}"
+        known = store.head(f"{prefix}/{file.key}")
+        if known is None or known.size != file.size:
+            return f"{file.filename} is no longer in the store"
+    return None
+
+
+def refuse_unpromoted(chain: Chain, prefix: str, store: Store) -> None:
+    """Refuse to promote what was built with wheels that are not in the channel: its exact requirements could be met by nobody.
+
+    Parameters
+    ----------
+    chain
+        The project, with what was built before it.
+    prefix
+        Where the channel is.
+    store
+        The store that it is in.
+
+    Raises
+    ------
+    HipwrightError
+        ``promotion-refused`` that names them.
+    """
+    if not chain.before:
+        return
+    there = {(file.filename, file.sha256) for file in read_current(store, IndexFolder(prefix)).snapshot.files}
+    missing = [build for build in chain.before if (build.filename, build.sha256) not in there]
+    if missing:
+        names = " and ".join(build.filename for build in missing)
+        message = f"what {chain.project.name} was built with is not in the channel {prefix}: {names}"
+        hint = (
+            f"promote it first, or together: {repeat_line(Stage.PROMOTE, missing[0].project.name, chain.workplace, force=False)}"
+        )
+        raise HipwrightError("promotion-refused", message, hint=hint)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.config.project import session_name
 from build_tools.index.layout import FLAT_PAGE, SIMPLE
-from build_tools.locking.packages import fetchable
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS
 from build_tools.options.render import to_arguments
+from build_tools.pipeline.built_with import inputs
+from build_tools.pipeline.bundling import runs_with
 from build_tools.process import printable
 from build_tools.testing.install import runtime_files
 from build_tools.types import ProjectName, Stage
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from build_tools.pipeline.chain import Chain
     from build_tools.workplace import Workplace
 
-__all__ = ["document", "force_line", "repeat_line", "show_report"]
+__all__ = ["UNSUPPORTED", "document", "force_line", "repeat_line", "show_report"]
+
+UNSUPPORTED: Final = "skipped-unsupported"
+"""The state of a project that the support table rules out."""
 
 _LONGEST: Final = 80
 _COMMAND_OF: Final = {
@@ -84,8 +88,33 @@ def show_report(chains: list[Chain], workplace: Workplace, *, failed: bool = Fal
         name = chain.project.name if chain.python is None else f"{chain.project.name} ({chain.python})"
         rows += [(stage.value, name, f"{done.seconds:.2f} s", done.state, _brief(done.why)) for stage, done in chain.done.items()]
         rows += [(stage.value, name, "", "would run", _brief(why)) for stage, why in chain.would_run.items()]
+        if chain.developed is not None:
+            why = (
+                "installed from the tree"
+                if chain.developed["installed"]
+                else "compiled in the tree, and installed from there already"
+            )
+            rows.append(("develop", name, f"{chain.developed['seconds']:.2f} s", "run", why))
+        if chain.ruled_out is not None:
+            rows.append(("all" if not chain.done else "the rest", name, "", UNSUPPORTED, _brief(chain.ruled_out.reason)))
     note = "" if workplace.settings.dry_run else workplace.runner.mask("\n".join(_places(chains, workplace, failed=failed)))
     workplace.console.table("Stages", ("stage", "project", "time", "state", "why"), rows, note=note)
+    if len(chains) > 1:
+        columns = ("project", "Python", "version", "built with", "came to")
+        workplace.console.table("Projects", columns, [_summary(chain) for chain in chains])
+
+
+def _summary(chain: Chain) -> tuple[str, ...]:
+    """Return the row of one project for one interpreter."""
+    built = chain.built() if Stage.BUILD in chain.done else None
+    last = next(reversed(chain.done), None)
+    end = last.value if last is not None else "nothing"
+    if chain.ruled_out is not None:
+        end = f"skipped: {_brief(chain.ruled_out.reason)}"
+    elif chain.would_run:
+        end = f"{end}, would run {next(iter(chain.would_run))}"
+    before = ", ".join(f"{one.distribution} {one.version}" for one in chain.before)
+    return chain.project.name, chain.python_tag, built.version if built else "", before, end
 
 
 def _brief(why: str) -> str:
@@ -115,6 +144,20 @@ def document(chains: list[Chain]) -> dict[str, Any]:
             for chain in chains
             for stage, why in chain.would_run.items()
         ],
+        "skipped": [
+            {
+                "project": chain.project.name,
+                "python": chain.python,
+                "state": UNSUPPORTED,
+                "why": chain.ruled_out.reason,
+                "link": chain.ruled_out.link,
+            }
+            for chain in chains
+            if chain.ruled_out is not None
+        ],
+        "versions": {
+            wheel.distribution: wheel.version for chain in chains if Stage.BUILD in chain.done for wheel in chain.built().wheels
+        },
         "wheels": [str(path) for chain in chains if Stage.BUILD in chain.done for path in chain.wheel_paths()],
         "indexes": [
             {"project": chain.project.name, "index-url": chain.index().index_url, "find-links": chain.index().find_links_url}
@@ -140,7 +183,10 @@ def _places(chains: list[Chain], workplace: Workplace, *, failed: bool) -> list[
         if Stage.PUBLISH in done:
             lines += ["install with:", *(f"  {line}" for line in _install_lines(chain))]
         last = next(reversed(done), None)
-        if last is not None and not failed:
+        if chain.developed is not None and not failed:
+            lines.append(f"environment: {chain.developed['activate']}")
+            lines.append(f"after edits: {repeat_line(Stage.BUILD, chain.project.name, workplace, force=False)}")
+        elif last is not None and not failed:
             lines.append(f"repeat {last}: {repeat_line(last, chain.project.name, workplace)}")
     return lines
 
@@ -156,8 +202,8 @@ def _install_lines(chain: Chain) -> list[str]:
     """Return the commands that install what was published: owned packages by exact version from their own source, then the rest."""
     python = "python" if sys.platform == "win32" else "python3"
     lines = []
-    locked = fetchable(chain.locked(), chain.project, chain.workplace) if Stage.LOCK in chain.done else None
-    owned = runtime_files(locked, chain.built().pins) if locked is not None else ()
+    locked = inputs(chain, at_hand=True) if Stage.LOCK in chain.done else None
+    owned = runtime_files(runs_with(chain, locked), chain.built().pins) if locked is not None else ()
     if owned:
         # By address and digest, which leaves an installer nothing to choose.
         exact = [f"{file.distribution} @ {file.url}#sha256={file.sha256}" for file in owned]

@@ -5,21 +5,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from build_tools.builds.markers import refuse_conflict_markers
+from build_tools.config.project import load_project, project_names
 from build_tools.errors import HipwrightError
 from build_tools.locking.keep import restore
 from build_tools.locking.places import wanted_targets
+from build_tools.pipeline.bundling import refuse_bundling
 from build_tools.pipeline.chain import Chain
+from build_tools.pipeline.companions import find_built_before, planned
+from build_tools.pipeline.develop import develop, refuse_beside_develop
 from build_tools.pipeline.handover import Received, receive
 from build_tools.pipeline.lock_stage import lock_chains
+from build_tools.pipeline.order import built_before, in_build_order
 from build_tools.pipeline.own_stages import refuse_beside_own, refuse_received, take_own_sources
 from build_tools.pipeline.package_stages import PACKAGE_STAGES
 from build_tools.pipeline.preflight import look_ahead, prove_build
 from build_tools.pipeline.report import document, show_report
+from build_tools.pipeline.ruling_out import left, rule_out
 from build_tools.pipeline.source_stages import SOURCE_STAGES, refuse_stale_sources, run_sources
 from build_tools.pipeline.step import WouldRun, step
 from build_tools.sources.git import Git
 from build_tools.sources.move import is_moving
-from build_tools.types import Stage
+from build_tools.types import ProjectName, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +43,7 @@ def run_pipeline(projects: Sequence[Project], *, until: Stage | None, workplace:
     Parameters
     ----------
     projects
-        The projects, in order.
+        The projects, in any order: each is built after those whose wheels it is built with.
     until
         The last stage of the command; ``--until`` may name an earlier one.
     workplace
@@ -47,7 +53,7 @@ def run_pipeline(projects: Sequence[Project], *, until: Stage | None, workplace:
     ------
     HipwrightError
         Whatever a stage raises, with the line that repeats that stage; ``stage-missing`` when ``--from`` wants an earlier stage done
-        that is not.
+        that is not; ``not-supported`` when the support table rules out all that is left.
     """
     settings = workplace.settings
     last = _last_stage(until, settings.until)
@@ -56,27 +62,43 @@ def run_pipeline(projects: Sequence[Project], *, until: Stage | None, workplace:
         raise HipwrightError("option-conflict", message)
     targets = wanted_targets(workplace)
     refuse_beside_own(projects, workplace)
+    refuse_beside_develop(workplace)
+    refuse_bundling(projects, last, workplace)
     look_ahead(projects, last, workplace)
     chains = [
         Chain(project=project, workplace=workplace, targets=targets, python=python)
-        for project in {project.name: project for project in projects}.values()
+        for project in in_build_order(projects, workplace.external_builds)
         for python in settings.python or (None,)
     ]
-    _hand_out(receive(settings.from_receipt, workplace), chains)
+    received = receive(settings.from_receipt, workplace)
+    _hand_out(received, chains)
     for chain in chains:
         refuse_received(chain)
     try:
-        more = lock_chains(chains, workplace, last)
-        for chain in chains:
-            if last is not Stage.LOCK:
-                _advance(chain, last)
+        builds = last.number >= Stage.PROVISION.number
+        if builds:
+            rule_out(chains)
+        going = left(chains)
+        # Only what is built is left out of a lock.
+        built = planned(going, received, workplace)
+        more = lock_chains(going, workplace, last, built=built)
+        if builds:
+            # The lock says which torch it is.
+            rule_out(chains)
+        for chain in left(chains):
+            if last is not Stage.LOCK and chain.ruled_out is None:
+                _advance(chain, last, chains, received)
+                # A wheel that was built before may say what no lock does, and others may need this project's own.
+                rule_out(chains if builds else ())
+        left(chains)
     except HipwrightError as error:
         if any(chain.done for chain in chains):
             show_report(chains, workplace, failed=True)
         error.document = document(chains)
         raise
     show_report(chains, workplace)
-    return {**document(chains), **more}
+    developed = [chain.developed for chain in chains if chain.developed is not None]
+    return {**document(chains), **more, **({"develop": developed} if developed else {})}
 
 
 def _hand_out(received: Received, chains: list[Chain]) -> None:
@@ -87,8 +109,11 @@ def _hand_out(received: Received, chains: list[Chain]) -> None:
     HipwrightError
         ``bad-receipt`` when one is of another project, or for another interpreter than the command is.
     """
+    beside = _may_go_beside(chains, received, chains[0].workplace) if chains else set()
     for (name, stage, python), done in received.items():
         own = [chain for chain in chains if chain.project.name == name]
+        if not own and name in beside:
+            continue
         if not own:
             raise HipwrightError("bad-receipt", f"a receipt of {name} was handed over, and this command is not about it")
         fitting = [chain for chain in own if python is None or chain.python_tag == python]
@@ -108,7 +133,21 @@ def _last_stage(of_command: Stage | None, asked: Stage | None) -> Stage:
     return asked or end
 
 
-def _advance(chain: Chain, last: Stage) -> None:
+def _may_go_beside(chains: Sequence[Chain], received: Received, workplace: Workplace) -> set[str]:
+    """Return the projects, other than the command's own, whose receipts are of use: wheels that those are built with, or these again."""
+    needed = [chain.project for chain in chains]
+    names: set[str] = set()
+    known = set(project_names(workplace.external_builds)) & {name for name, _, _ in received}
+    handed = [load_project(workplace.external_builds, ProjectName(name)) for name in sorted(known)]
+    while needed:
+        project = needed.pop()
+        fresh = [other for other in built_before(project, handed) if other.name not in names]
+        names |= {other.name for other in fresh}
+        needed += fresh
+    return names
+
+
+def _advance(chain: Chain, last: Stage, chains: Sequence[Chain], received: Received) -> None:
     """Bring a chain to its last stage, beginning after what it was handed."""
     done = max((stage.number for stage in chain.done), default=0)
     ahead = [stage for stage in Stage if done < stage.number <= last.number]
@@ -122,13 +161,25 @@ def _advance(chain: Chain, last: Stage) -> None:
         if Stage.BUILD in ahead:
             refuse_conflict_markers(chain.tree, chain.project)
             refuse_stale_sources(chain)
-        for stage in ahead:
-            if stage not in SOURCE_STAGES:
-                step(chain, PACKAGE_STAGES[stage](chain))
+        if last.number >= Stage.PROVISION.number:
+            chain.before = find_built_before(chain, chains, received)
+            rule_out([chain])
+            if chain.ruled_out is not None:
+                return
+        _make_packages(chain, [stage for stage in ahead if stage not in SOURCE_STAGES])
     except WouldRun:
         found = next(reversed(chain.would_run))
         for stage in ahead[ahead.index(found) + 1 :]:
             chain.would_run[stage] = f"comes after {found}"
+
+
+def _make_packages(chain: Chain, stages: Sequence[Stage]) -> None:
+    """Run a chain's stages after its sources, or build in the tree itself, after which there is nothing to run."""
+    if chain.workplace.settings.develop and Stage.BUILD in stages:
+        develop(chain)
+        return
+    for stage in stages:
+        step(chain, PACKAGE_STAGES[stage](chain))
 
 
 def _bring_sources(chain: Chain, stages: Sequence[Stage]) -> None:

@@ -23,7 +23,10 @@ FILE = "hipwright_sample_companion/__init__.py"
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Desk:
     folder = tmp_path_factory.mktemp("own")
-    return Desk(clone=small_clone(folder, "sample", "sample-companion"), work=folder / "work", cache=cache)
+    made = Desk(clone=small_clone(folder, "sample", "sample-companion"), work=folder / "work", cache=cache)
+    # The companion is built with the sample's wheel, and promoted where that is.
+    made.nox("pipeline", "--projects", "sample").well()
+    return made
 
 
 @pytest.fixture
@@ -102,6 +105,7 @@ def test_checking_it_out_looks_at_it_and_does_nothing_else(desk: Desk, own: Path
 
 def test_a_dry_run_looks_at_it_and_writes_nothing(desk: Desk, own: Path) -> None:
     other = desk.with_work("dry")
+    other.nox("build_sample").well()
     ran = other.nox("build_sample_companion", "--sample-companion-dir", own, "--dry-run", "--json").well()
     assert ran.document["would-run"][0]["stage"] == "checkout"
     assert not (other.work / "own").exists()
@@ -116,15 +120,33 @@ def test_a_folder_that_is_no_repository_is_refused_with_the_way_to_make_it_one(d
     desk.nox("build_sample_companion", "--sample-companion-dir", own).well()
 
 
+def test_what_it_takes_to_develop_in_it_is_no_edit_of_a_person_s(desk: Desk, own: Path, tmp_path: Path) -> None:
+    tree = tmp_path / "one of several work trees"
+    git(own, "worktree", "add", "--quiet", "--detach", tree)
+    (tree / ".gitignore").unlink(missing_ok=True)
+    (tree / "new.txt").write_text("new\n", encoding="utf-8")
+    mine = git(tree, "status", "--porcelain")
+    ran = desk.nox("build_sample_companion", "--sample-companion-dir", tree, "--develop", "--json").well()
+    (developed,) = ran.document["develop"]
+    assert developed["tree"] == str(tree)
+    assert any(path.name.endswith(".egg-info") for path in tree.rglob("*.egg-info"))
+    assert git(tree, "status", "--porcelain") == mine
+    # It is told what was made there, and where git is told to leave it out.
+    assert f"made in your tree, and ignored there by {own / '.git' / 'info' / 'exclude'}: " in ran.talk
+    later = desk.nox("checkout_sample_companion", "--sample-companion-dir", tree, "--json").well()
+    assert "  added new.txt\n" in later.talk
+    assert ".egg-info" not in later.talk
+
+
 def test_an_unfinished_merge_in_a_build_file_is_told_before_anything_long_begins(desk: Desk, own: Path) -> None:
     text = (own / "pyproject.toml").read_text(encoding="utf-8")
     (own / "pyproject.toml").write_text(f"{text}<<<<<<< HEAD\n=======\n>>>>>>> theirs\n", encoding="utf-8")
-    other = desk.with_work("merge")
-    ran = other.nox("build_sample_companion", "--sample-companion-dir", own, "--json")
+    before = sorted((desk.work / "envs").iterdir())
+    ran = desk.nox("build_sample_companion", "--sample-companion-dir", own, "--json")
     error = ran.failed("bad-source-tree")
     assert error["where"] == f"{own / 'pyproject.toml'}:{len(text.splitlines()) + 1}"
     assert "provision" not in ran.states
-    assert not (other.work / "envs").exists()
+    assert sorted((desk.work / "envs").iterdir()) == before
 
 
 IDENTITY = {f"GIT_{who}_{what}": "me@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}

@@ -1,12 +1,13 @@
-"""What an installed hipwright-sample-companion can do, beside a hipwright-sample or without one."""
+"""What an installed hipwright-sample-companion can do, beside the hipwright-sample that it was built with."""
 
 from __future__ import annotations
 
 import re
 import sysconfig
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import requires, version
 from pathlib import Path
 
+import hipwright_sample
 import hipwright_sample_companion
 
 
@@ -22,9 +23,10 @@ def test_it_names_the_commit_it_was_built_from() -> None:
     assert re.fullmatch(r"[0-9a-f]{40}", hipwright_sample_companion.git_version)
 
 
-def test_it_knows_the_sample_beside_it() -> None:
-    try:
-        expected = version("hipwright-sample")
-    except PackageNotFoundError:
-        expected = None
-    assert hipwright_sample_companion.sample_version() == expected
+def test_it_runs_beside_the_sample_that_it_was_built_with() -> None:
+    assert version("hipwright-sample") == hipwright_sample_companion.built_with == hipwright_sample_companion.sample_version()
+    assert f"hipwright-sample=={hipwright_sample_companion.built_with}" in (requires("hipwright-sample-companion") or [])
+
+
+def test_the_sample_says_the_same_of_its_runtime() -> None:
+    assert hipwright_sample.runtime_version() == hipwright_sample_companion.runtime_version

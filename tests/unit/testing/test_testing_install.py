@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from build_tools import digest
-from build_tools.config.project import EmbeddedOrigin, Project, Tests, Version, Wheel
+from build_tools.config.project import EmbeddedOrigin, Project, Tests, Version
+from build_tools.config.wheel_demands import Wheel
 from build_tools.environments.interpreter import Interpreter
 from build_tools.environments.network import Network
 from build_tools.errors import HipwrightError

@@ -14,7 +14,8 @@ import psutil
 import pytest
 
 from build_tools import digest, process
-from build_tools.config.project import EmbeddedOrigin, Project, Version, Wheel
+from build_tools.config.project import EmbeddedOrigin, Project, Version
+from build_tools.config.wheel_demands import Wheel
 from build_tools.errors import HipwrightError
 from build_tools.receipts.check import JudgedWheel
 from build_tools.testing import smoke

@@ -1,12 +1,12 @@
-"""Says which hipwright-sample is installed beside it."""
+"""Says which hipwright-sample it was built with, and which one is installed beside it."""
 
 from __future__ import annotations
 
 from importlib import metadata
 
-from hipwright_sample_companion.version import __version__, git_version
+from hipwright_sample_companion.version import __version__, built_with, git_version, runtime_version
 
-__all__ = ["__version__", "git_version", "sample_is_nightly", "sample_version"]
+__all__ = ["__version__", "built_with", "git_version", "runtime_version", "sample_is_nightly", "sample_version"]
 
 
 def sample_version() -> str | None:
