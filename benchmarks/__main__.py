@@ -31,6 +31,9 @@ GOALS: Final = (
     "rocm_packages",
     "fetch_artifacts",
     "environment",
+    "compiler_cache",
+    "wheel_rewrite",
+    "fat_wheel",
 )
 """Those that need no input of the caller's, in the order in which they run."""
 

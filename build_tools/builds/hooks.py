@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import ast
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from build_tools.types import CommitId, GfxTarget, Platform
 
-__all__ = ["HOOKS_FILE", "BuildContext", "Hooks", "ProjectHooks", "load_hooks"]
+__all__ = ["HOOKS_FILE", "BuildContext", "Hooks", "ProjectHooks", "fault_of_variable", "load_hooks"]
 
 HOOKS_FILE: Final = "hooks.py"
 
@@ -30,7 +31,10 @@ class BuildContext:
     """What a hook may know about a build.
 
     ``rocm_version`` and ``rocm_root`` are None in a build without ROCm. ``environment`` is the folder of the environment that the
-    build runs in; ``source_date`` is the upstream commit's time, in seconds since 1970.
+    build runs in; ``source_date`` is the upstream commit's time, in seconds since 1970. ``packages`` has the version of each package that
+    the build has, by its normalised name; ``preloads`` are the libraries of ROCm's packages that the wheel loads by itself. ``overrides``
+    are the variables that a person set (``--build-env``), which win over what a hook returns; ``machine`` those of the machine that
+    ``project.toml`` lets in, as far as they are set.
     """
 
     project: str
@@ -42,20 +46,30 @@ class BuildContext:
     upstream: CommitId
     source_date: int
     environment: Path
+    packages: Mapping[str, str] = field(default_factory=dict)
+    preloads: tuple[str, ...] = ()
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
 
 
 class Hooks(Protocol):
     """The functions that a ``hooks.py`` may define."""
 
     def build_environment(self, context: BuildContext) -> Mapping[str, str]:
-        """Return environment variables that depend on the build; they win over the constants of ``project.toml``."""
+        """Return environment variables that depend on the build; they win over all but a person's, and an empty one is taken away."""
 
     def prepare_sources(self, tree: Path, context: BuildContext) -> None:
-        """Change the build's own copy of the sources, such as by a generated module; the person's tree is another one."""
+        """Change the build's own copy of the sources, such as by its version; the person's tree is another one."""
+
+    def generated_files(self, context: BuildContext) -> Mapping[str, bytes | Path]:
+        """Return files that the wheel must hold and the sources do not have, by their names in both: bytes, or a file to copy.
+
+        A relative path is a file that the build itself makes in its copy of the sources, and may leave out of the wheel.
+        """
 
 
-_NAMES: Final = ("build_environment", "prepare_sources")
-_PARAMETERS: Final = {"build_environment": 1, "prepare_sources": 2}
+_NAMES: Final = ("build_environment", "prepare_sources", "generated_files")
+_PARAMETERS: Final = {"build_environment": 1, "prepare_sources": 2, "generated_files": 1}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,6 +94,10 @@ class ProjectHooks:
         if not isinstance(made, dict) or not all(isinstance(part, str) for pair in made.items() for part in pair):
             message = "build_environment must return a dict of texts by name"
             raise HipwrightError("bad-hooks", message, where=self._where(function))
+        for name, value in made.items():
+            if (fault := fault_of_variable(name, value)) is not None:
+                message = f"build_environment sets {shown(name)!r}, and {fault}"
+                raise HipwrightError("bad-hooks", message, where=self._where(function))
         return made
 
     def prepare_sources(self, tree: Path, context: BuildContext) -> None:
@@ -93,6 +111,23 @@ class ProjectHooks:
         function = self.functions.get("prepare_sources")
         if function is not None:
             self._call(function, tree, context)
+
+    def generated_files(self, context: BuildContext) -> dict[str, bytes | Path]:
+        """Return the files that the project's hook wants in the wheel.
+
+        Raises
+        ------
+        HipwrightError
+            ``bad-hooks`` when the hook fails, or returns anything but bytes or paths by name.
+        """
+        function = self.functions.get("generated_files")
+        if function is None:
+            return {}
+        made = self._call(function, context)
+        if not isinstance(made, dict) or not all(isinstance(n, str) and isinstance(c, bytes | Path) for n, c in made.items()):
+            message = "generated_files must return a dict of bytes or paths by name"
+            raise HipwrightError("bad-hooks", message, where=self._where(function))
+        return made
 
     def _call(self, function: Callable[..., Any], *arguments: object) -> object:
         try:
@@ -112,6 +147,21 @@ class ProjectHooks:
                 line = step.tb_lineno
             step = step.tb_next
         return Where(file=self.file, line=line, key=function.__name__)
+
+
+def fault_of_variable(name: str, value: str) -> str | None:
+    """Return why no program can be given a variable, None where it can: no system takes these names, and no text these values."""
+    if not name or "=" in name or "\0" in name or not _is_text(name):
+        return "that is no name of a variable"
+    return None if "\0" not in value and _is_text(value) else "its value is no text (UTF-8, without NUL)"
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def load_hooks(project_folder: Path) -> ProjectHooks:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from build_tools.errors import HipwrightError
+from build_tools.errors import HipwrightError, Where
 from build_tools.files import temporary_folder
 from build_tools.types import Platform
 
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from build_tools.process import Runner
+    from build_tools.receipts.values import Sdk
 
-__all__ = ["Compiler", "find_compiler", "prove_compiler"]
+__all__ = ["Compiler", "find_compiler", "prove_compiler", "prove_hip_compiler"]
 
 _CANDIDATES: Final = {Platform.LINUX: ("c++", "g++", "clang++"), Platform.WINDOWS: ("cl", "clang-cl", "g++")}
 _PROGRAM: Final = "#include <cstdlib>\n#include <new>\nint main() { return new (std::nothrow) int(1) != nullptr ? EXIT_SUCCESS : EXIT_FAILURE; }\n"
@@ -35,23 +37,23 @@ class Compiler:
     version: str
 
 
-def find_compiler(runner: Runner, *, platform: Platform, cxx: str | None, cwd: Path) -> Compiler | None:
+def find_compiler(runner: Runner, *, platform: Platform, environment: Mapping[str, str], cwd: Path) -> Compiler | None:
     """Return the compiler that a build would take and how it calls itself, without proof that it works; None when there is none.
 
     Parameters
     ----------
     runner
-        Starts the compiler; its search path counts.
+        Starts the compiler; its search path counts unless ``environment`` has another.
     platform
         The system, which decides what to look for.
-    cxx
-        The one candidate, when the build's environment names it.
+    environment
+        What the build's environment adds; its ``CXX`` is the one candidate when set.
     cwd
         A folder to run it in.
     """
-    for name in (cxx,) if cxx else _CANDIDATES[platform]:
-        if Path(name).is_absolute() or runner.find(name) is not None:
-            return _introduce(name, runner, cwd, {})
+    for name in _candidates(platform, environment):
+        if shutil.which(name, path=environment.get("PATH") or runner.environment.get("PATH", "")) is not None:
+            return _introduce(name, runner, cwd, dict(environment))
     return None
 
 
@@ -77,7 +79,7 @@ def prove_compiler(
         ``no-compiler`` with what was tried and why each failed.
     """
     extra = dict(environment or {})
-    candidates = (extra["CXX"],) if extra.get("CXX") else _CANDIDATES[platform]
+    candidates = _candidates(platform, extra)
     failures = []
     with temporary_folder(scratch, "compiler") as folder:
         (folder / "works.cpp").write_text(_PROGRAM, encoding="utf-8")
@@ -95,6 +97,49 @@ def prove_compiler(
     raise HipwrightError("no-compiler", message, hint=_HINTS[platform], excerpt=failures[0][1])
 
 
+def prove_hip_compiler(
+    runner: Runner, sdk: Sdk, *, platform: Platform, scratch: Path, environment: Mapping[str, str]
+) -> Compiler | None:
+    """Prove that a build finds the HIP compiler of its SDK, and no other one; return it, or None in a build without ROCm.
+
+    Parameters
+    ----------
+    runner
+        Starts the compiler.
+    sdk
+        The environment that the build runs in; its own programs and those of its ROCm are the right ones.
+    platform
+        The system that is built on.
+    scratch
+        A folder to run it in.
+    environment
+        What the build's environment adds; its search path counts.
+
+    Raises
+    ------
+    HipwrightError
+        ``mixed-stack`` when the search path leads to the compiler of another ROCm; ``sdk-incomplete`` when it leads to none.
+    """
+    if sdk.root is None:
+        return None
+    name = "hipcc.exe" if platform is Platform.WINDOWS else "hipcc"
+    found = shutil.which(name, path=environment.get("PATH", "")) or shutil.which("hipcc", path=environment.get("PATH", ""))
+    if found is None:
+        raise HipwrightError(
+            "sdk-incomplete", f"a build against the ROCm in {sdk.root} finds no hipcc", where=Where(file=sdk.root)
+        )
+    own = [Path(place) for place in (sdk.root, sdk.bin, str(Path(sdk.environment.python).parent)) if place]
+    if not any(Path(found).absolute().is_relative_to(folder) for folder in own):
+        message = f"the build would take the HIP compiler {found}, which is not that of the ROCm in {sdk.root}"
+        hint = f"let {Path(found).parent} be no part of the build's PATH: see what --build-env sets"
+        raise HipwrightError("mixed-stack", message, where=Where(file=found), hint=hint)
+    return _introduce(found, runner, scratch, dict(environment))
+
+
+def _candidates(platform: Platform, environment: Mapping[str, str]) -> tuple[str, ...]:
+    return (environment["CXX"],) if environment.get("CXX") else _CANDIDATES[platform]
+
+
 def _try(name: str, runner: Runner, folder: Path, environment: dict[str, str]) -> Compiler:
     microsoft = Path(name).stem.lower() in _MICROSOFT
     output = ["/nologo", "/EHsc", "/Fe:works.exe"] if microsoft else ["-o", "works.exe"]
@@ -107,5 +152,10 @@ def _introduce(name: str, runner: Runner, folder: Path, environment: dict[str, s
     question = [] if Path(name).stem.lower() in _MICROSOFT else ["--version"]
     told = runner.capture([name, *question], cwd=folder, env=environment, timeout=_LIMIT_SECONDS, check=False)
     lines = (told.stdout or told.stderr).decode("utf-8", "replace").splitlines()
-    found = Path(name) if Path(name).is_absolute() else runner.find(name) or Path(name)
+    if Path(name).is_absolute():
+        found = Path(name)
+    else:
+        # The build's own path decides where it has one.
+        there = shutil.which(name, path=environment["PATH"]) if environment.get("PATH") else None
+        found = Path(there) if there else runner.find(name) or Path(name)
     return Compiler(path=found, version=lines[0].strip() if lines else "")

@@ -1,7 +1,8 @@
 """The environment of a build as pure functions of what is built, with what, and where.
 
 A build inherits only what the runner's base environment lets through; what these functions return comes on top of that, in this
-order: common to all builds, the project's constants, computed values, the project's hook.
+order: common to all builds, the machine's that are let in, the project's constants, computed values, the project's hook, the compiler
+cache, and what a person set for this build. An empty value takes a variable away.
 """
 
 from __future__ import annotations
@@ -25,9 +26,26 @@ if TYPE_CHECKING:
     from build_tools.receipts.values import Sdk
     from build_tools.types import CommitId, GfxTarget
 
-__all__ = ["BuildFolders", "SdkParts", "common_variables", "computed_variables", "constants", "find_sdk_parts", "merge"]
+__all__ = [
+    "BuildFolders",
+    "SdkParts",
+    "common_variables",
+    "computed_variables",
+    "constants",
+    "find_sdk_parts",
+    "machine_variables",
+    "merge",
+]
 
 _APPENDED: Final = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")
+
+_MICROSOFT: Final = frozenset(
+    {
+        "INCLUDE", "LIB", "LIBPATH", "UCRTVERSION", "UNIVERSALCRTSDKDIR", "VCINSTALLDIR", "VCTOOLSINSTALLDIR", "VCTOOLSVERSION",
+        "VSCMD_ARG_HOST_ARCH", "VSCMD_ARG_TGT_ARCH", "VSCMD_VER", "WINDOWSSDKDIR", "WINDOWSSDKVERSION",
+    }
+)  # fmt: skip
+"""What a developer prompt of Visual Studio sets and its compilers and linkers read; nothing is compiled on Windows without."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,6 +148,27 @@ def _sdk_variables(sdk: Sdk, parts: SdkParts, *, windows: bool) -> dict[str, str
     return values
 
 
+def machine_variables(project: Project, platform: Platform, machine: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of the machine that a project's build may have, as far as they are set; no other one reaches it.
+
+    These are what ``build.machine-variables`` names, and on Windows the developer prompt's own; names there have no case.
+
+    Parameters
+    ----------
+    project
+        The project.
+    platform
+        The system that is built on.
+    machine
+        The machine's environment as found.
+    """
+    if platform is not Platform.WINDOWS:
+        return {name: machine[name] for name in project.build.machine_variables if machine.get(name)}
+    names = {name.upper(): name for name in project.build.machine_variables}
+    allowed = names.keys() | _MICROSOFT
+    return {names.get(name.upper(), name): value for name, value in machine.items() if value and name.upper() in allowed}
+
+
 def constants(project: Project, platform: Platform) -> dict[str, str]:
     """Return the constants of ``project.toml`` for a platform; the platform's own win."""
     own = project.build.windows if platform is Platform.WINDOWS else project.build.linux
@@ -191,13 +230,13 @@ def _package_versions(project: Project, project_folder: Path, pins: tuple[str, .
 
 
 def merge(*layers: Mapping[str, str]) -> dict[str, str]:
-    """Return layers of variables as one; a later layer wins, but compiler and linker flags add up."""
+    """Return layers of variables as one; a later layer wins, but compiler and linker flags add up, and an empty value takes away."""
     whole: dict[str, str] = {}
     for layer in layers:
         for name, value in layer.items():
             earlier = whole.get(name)
-            whole[name] = f"{earlier} {value}" if name in _APPENDED and earlier else value
-    return whole
+            whole[name] = f"{earlier} {value}" if name in _APPENDED and earlier and value else value
+    return {name: value for name, value in whole.items() if value}
 
 
 def _pure(path: str, platform: Platform) -> PurePath:

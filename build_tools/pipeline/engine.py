@@ -315,7 +315,8 @@ def _difference(work: Work) -> str:
             receipt = read_record(path, StageReceipt)
         except HipwrightError:
             continue
-        if receipt.stage == work.stage and (newest is None or receipt.started > newest[0]):
+        # One for another Python is another build: nothing has changed since.
+        if receipt.stage == work.stage and receipt.python == work.python and (newest is None or receipt.started > newest[0]):
             newest = (receipt.started, receipt)
     return "it was never done" if newest is None else _changed_parts(newest[1], work)
 

@@ -5,20 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from build_tools import digest
 from build_tools.builds.frontend import build_wheel
-from build_tools.builds.preflight import find_compiler
 from build_tools.checks.profile import expectation_for
 from build_tools.checks.run import check_wheels, raise_for
+from build_tools.checks.show import show_report
 from build_tools.config.channels import load_channels
 from build_tools.config.targets import family_name
 from build_tools.environments.make import finished_environment
-from build_tools.errors import HipwrightError
 from build_tools.files import write_bytes
-from build_tools.locking.packages import fetchable, fitting
 from build_tools.locking.places import wanted_targets
+from build_tools.pipeline.build_wishes import recipe_digest, tell_plan, wish_parts, wishes_of
+from build_tools.pipeline.build_workshop import compiler_of, means_of, never_built_twice
+from build_tools.pipeline.built_with import against, before_parts, edits_before, inputs, packages_digest, prove_imports_of
+from build_tools.pipeline.bundling import files_inside, runs_with, with_rocm_inside
+from build_tools.pipeline.check_demands import chain_demands, demand_parts
 from build_tools.pipeline.engine import RECEIPT, Making, Work, input_digest, stage_folder, watch
-from build_tools.publish.current import read_current
+from build_tools.pipeline.publishing import missing_from, refuse_unpromoted
+from build_tools.pipeline.standing_sources import source_parts
 from build_tools.publish.promote import promote
 from build_tools.publish.upload import publish_wheels
 from build_tools.receipts.check import JudgedWheel
@@ -26,24 +32,19 @@ from build_tools.receipts.record import plain, to_json
 from build_tools.receipts.stage import BuildResult, CheckResult, PromoteResult, PublishResult, SdkResult, StageReceipt, TestResult
 from build_tools.rocm.devices import installed_family
 from build_tools.rocm.provision import provision, provision_request
-from build_tools.shown import shown
 from build_tools.sources.git import Git
-from build_tools.stores.run_outputs import IndexFolder
 from build_tools.testing import smoke
 from build_tools.testing.gpu import visible_targets
 from build_tools.testing.install import environment_under_test
-from build_tools.types import Platform, Stage
+from build_tools.types import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from build_tools.builds.plan import BuildPlan
     from build_tools.builds.preflight import Compiler
-    from build_tools.config.project import Project
     from build_tools.environments.interpreter import Interpreter
     from build_tools.pipeline.chain import Chain
-    from build_tools.receipts.snapshot import IndexedFile
-    from build_tools.workplace import Workplace
 
 __all__ = ["PACKAGE_STAGES"]
 
@@ -54,7 +55,7 @@ def provision_work(chain: Chain) -> Work:
     """Return the provisioning: owned files, pins and build requirements go in; an environment with the SDK in it comes out."""
     place = chain.workplace
     interpreter = place.interpreters[chain.python]
-    locked = fitting(chain.locked(), interpreter)
+    locked = inputs(chain, at_hand=False)
     pins = place.requirements / "build-env.txt"
     request = provision_request(chain.project, locked, tree=chain.tree, interpreter=interpreter, pins=pins)
     targets, family = wanted_targets(place), family_name(place.settings.gpu_family) if place.settings.gpu_family else None
@@ -62,7 +63,7 @@ def provision_work(chain: Chain) -> Work:
     def make(making: Making) -> SdkResult:
         sdk = provision(
             chain.project,
-            fetchable(locked, chain.project, place),
+            inputs(chain, at_hand=True),
             tree=chain.tree,
             interpreter=interpreter,
             pins=pins,
@@ -75,6 +76,7 @@ def provision_work(chain: Chain) -> Work:
             targets=targets,
             family=family,
         )
+        prove_imports_of(chain, sdk.environment, making)
         making.watched.update({str(path): watch(path) for path in place.settings_files()})
         return SdkResult(value=sdk)
 
@@ -104,47 +106,67 @@ def build_work(chain: Chain) -> Work:
     project, source, sdk = chain.project, chain.source(), chain.sdk()
     hooks = chain.folder / "hooks.py"
     place = chain.workplace
+    inside = files_inside(chain) if place.settings.bundle_rocm else None
+    wishes = wishes_of(place, edited_before=edits_before(chain))
+    parts = {
+        "compiler": compiler_of(chain, wishes),
+        **source_parts(source),
+        "environment": digest.of_value([plain(package) for package in sdk.environment.packages]),
+        "interpreter": f"{sdk.environment.python_tag} {sdk.environment.python_version}",
+        "recipe": recipe_digest(project, place.platform),
+        "hooks": digest.of_file(hooks) if hooks.is_file() else "none",
+        "targets": ";".join(chain.targets) or "none",
+        "platform": place.platform.value,
+        **wish_parts(project, wishes, place.platform, mask=place.runner.mask),
+        **before_parts(chain),
+        **({"ROCm inside": f"{sdk.version} {digest.of_value([file.sha256 for file in inside])}"} if inside is not None else {}),
+    }
 
     def make(making: Making) -> BuildResult:
-        def note(plan: BuildPlan, compiler: Compiler) -> None:
+        means = means_of(chain, parts)
+
+        def note(plan: BuildPlan, compiler: Compiler, hip: Compiler | None) -> None:
             making.environment.update(plan.environment)
             making.tools["compiler"] = f"{compiler.path}: {compiler.version}"
+            if hip is not None:
+                making.tools["HIP compiler"] = f"{hip.path}: {hip.version}"
+            tell_plan(plan, making.tools, place.console)
 
         built = build_wheel(
             project,
             chain.folder,
             source=source,
             sdk=sdk,
-            locked=chain.locked(),
+            locked=inputs(chain, at_hand=False),
             folder=making.folder,
             git=Git(runner=making.runner),
             runner=making.runner,
             platform=place.platform,
-            jobs=place.jobs,
+            jobs=means.jobs,
             log=making.log,
             targets=chain.targets,
             on_plan=note,
+            workshop=means.workshop,
+            verify=place.settings.verify_reproducible,
+            finish=lambda built, folder: (
+                built if inside is None else with_rocm_inside(chain, built, inside, folder, runner=making.runner)
+            ),
+            inside=inside is not None,
+            wishes=wishes,
         )
-        return BuildResult(value=built)
+        return BuildResult(value=msgspec.structs.replace(built, against=against(chain)))
 
-    compiler = find_compiler(place.runner, platform=place.platform, cxx=project.build.environment.get("CXX"), cwd=place.work_dir)
+    def intact(receipt: StageReceipt) -> str | None:
+        wanted = place.settings.verify_reproducible and isinstance(receipt.result, BuildResult)
+        return never_built_twice(receipt.result.value) if wanted else None
+
     return _work(
         chain,
         Stage.BUILD,
-        {
-            "compiler": compiler.version if compiler else "none",
-            "sources": digest.of_value([[module.path, module.upstream, module.content] for module in source.modules]),
-            "version": source.base_version,
-            "local changes": source.local.digest if source.local else "none",
-            "environment": digest.of_value([plain(package) for package in sdk.environment.packages]),
-            "interpreter": f"{sdk.environment.python_tag} {sdk.environment.python_version}",
-            "recipe": _recipe(project, place.platform),
-            "hooks": digest.of_file(hooks) if hooks.is_file() else "none",
-            "targets": ";".join(chain.targets) or "none",
-            "platform": place.platform.value,
-        },
+        parts,
         make,
         after=(Stage.LOCK, Stage.HIPIFIED_PATCHES, Stage.PROVISION),
+        intact=intact,
     )
 
 
@@ -156,15 +178,14 @@ def check_work(chain: Chain) -> Work:
         report = check_wheels(
             chain.wheel_paths(),
             expectations=expectation_for(chain.project, built, place.platform),
+            demands=chain_demands(chain),
             say=place.console.say,
             project=chain.project.name,
             jobs=place.jobs,
         )
         # A report that found something is worth keeping where the log lies; the stage's folder goes with the failure.
         write_bytes(making.log.with_suffix(".report.json"), to_json(report))
-        for finding in report.findings:
-            if finding.severity == "warning":
-                place.console.warn(f"{shown(finding.wheel)}: {finding.message} [{finding.rule}]")
+        show_report(report, place.console)
         raise_for(report)
         write_bytes(making.folder / "report.json", to_json(report))
         return CheckResult(value=report)
@@ -174,11 +195,15 @@ def check_work(chain: Chain) -> Work:
         Stage.CHECK,
         {
             **_wheel_parts(chain),
+            **demand_parts(chain),
             "demands": digest.of_value(
                 [plain(chain.project.wheel), list(built.pins), built.version, built.python_tag, built.upstream]
             ),
             "rules": digest.of_value(
-                [digest.of_folder(_CODE / room, (_CODE / room).rglob("*.py")) for room in ("checks", "wheels")]
+                [
+                    digest.of_folder(_CODE / room, (_CODE / room).rglob(pattern))
+                    for room, pattern in (("checks", "*.py"), ("wheels", "*.py"), ("config/data", "*.toml"))
+                ]
             ),
             "platform": place.platform.value,
         },
@@ -208,7 +233,7 @@ def publish_work(chain: Chain) -> Work:
 
     def intact(receipt: StageReceipt) -> str | None:
         files = receipt.result.value.files if isinstance(receipt.result, PublishResult) else ()
-        return _missing_from(address, place, prefix, files)
+        return missing_from(address, place, prefix, files)
 
     parts = {
         **_wheel_parts(chain),
@@ -234,7 +259,7 @@ def test_work(chain: Chain) -> Work:
             published=index,
             wheels=wheels,
             pins=built.pins,
-            locked=fetchable(fitting(chain.locked(), interpreter), chain.project, place),
+            locked=runs_with(chain, inputs(chain, at_hand=True)),
             interpreter=interpreter,
             requirements=pins,
             network=place.base.network(),
@@ -264,7 +289,7 @@ def test_work(chain: Chain) -> Work:
     parts = {
         **{f"wheel {file.filename}": file.sha256 for file in index.files},
         "index": index.index_url,
-        "runs with": digest.of_value([plain(file) for file in chain.locked().packages]),
+        "runs with": packages_digest(chain),
         "tests": digest.of_folder(tests) if tests.is_dir() else "none",
         "test tools": digest.of_file(pins),
         "requirements": ", ".join(chain.project.tests.requires) or "none",
@@ -284,12 +309,13 @@ def promote_work(chain: Chain) -> Work:
     def make(making: Making) -> PromoteResult:
         source = place.open_store(writing=False, address=index.store)
         target = place.open_store(writing=True)
+        refuse_unpromoted(chain, channel.prefix, target)
         promotion = promote(index, [chain.verdict()], channel=channel, source=source, target=target, say=place.console.say)
         write_bytes(making.folder / "promotion.json", to_json(promotion))
         return PromoteResult(value=promotion)
 
     def intact(_receipt: StageReceipt) -> str | None:
-        return _missing_from(address, place, channel.prefix, index.files)
+        return missing_from(address, place, channel.prefix, index.files)
 
     parts = {
         "files": digest.of_value([[file.filename, file.sha256] for file in index.files]),
@@ -312,6 +338,8 @@ def _work(
     name = chain.project.name
     folder = stage_folder(chain.workplace.work_dir, stage, name, input_digest(stage, name, parts))
     upstream = tuple(chain.done[earlier] for earlier in after if earlier in chain.done)
+    if stage is Stage.BUILD:
+        upstream += tuple(build.done for build in chain.before)
     label = name if chain.python is None else f"{name} for Python {chain.python}"
     return Work(
         python=_python_tag(chain),
@@ -333,14 +361,6 @@ def _words_for(interpreter: Interpreter) -> str:
 def _python_tag(chain: Chain) -> str:
     """Return the tag of the interpreter that a chain's packages are for: as built, where no interpreter of this machine takes part."""
     return chain.built().python_tag if Stage.BUILD in chain.done else chain.python_tag
-
-
-def _recipe(project: Project, platform: Platform) -> str:
-    """Return the digest of what of ``project.toml`` a build's result depends on; limits and demands on the wheel do not change it."""
-    build, wheel = project.build, project.wheel
-    own = {Platform.LINUX: build.linux, Platform.WINDOWS: build.windows}[platform]
-    rows = [build.config_settings, {**build.environment, **own}, build.variables, build.package_versions]
-    return digest.of_value([*map(plain, rows), wheel.distribution, project.version_suffix, list(wheel.pinned_requirements)])
 
 
 def _wheel_parts(chain: Chain) -> dict[str, str]:
@@ -366,22 +386,6 @@ def _group(chain: Chain) -> str:
 def _supersedes(chain: Chain) -> bool:
     """Say whether a later attempt may publish other bytes in this run's outputs."""
     return load_channels().may_supersede(chain.workplace.settings.release_type)
-
-
-def _missing_from(address: str, place: Workplace, prefix: str, files: tuple[IndexedFile, ...]) -> str | None:
-    try:
-        store = place.open_store(writing=False, address=address)
-    except HipwrightError as error:
-        # Publishing makes a store that is gone, and says why one cannot be used.
-        return error.message
-    there = {(file.filename, file.sha256) for file in read_current(store, IndexFolder(prefix)).snapshot.files}
-    for file in files:
-        if (file.filename, file.sha256) not in there:
-            return f"{file.filename} is no longer in the index {prefix}"
-        known = store.head(f"{prefix}/{file.key}")
-        if known is None or known.size != file.size:
-            return f"{file.filename} is no longer in the store"
-    return None
 
 
 PACKAGE_STAGES: Final[Mapping[Stage, Callable[[Chain], Work]]] = {

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from build_tools.builds.preflight import prove_compiler
+from build_tools.checks.profile import demands_for
 from build_tools.config.channels import load_channels
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import free_space, make_folder
-from build_tools.types import Stage
+from build_tools.pipeline.build_wishes import wishes_of
+from build_tools.pipeline.build_workshop import refuse_cache_options
+from build_tools.types import Platform, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from build_tools.pipeline.chain import Chain
     from build_tools.workplace import Workplace
 
-__all__ = ["LEAST_SPACE", "look_ahead", "prove_build"]
+__all__ = ["LEAST_SPACE", "long_paths", "look_ahead", "prove_build"]
 
 LEAST_SPACE: Final = 512 * 2**20
 """Free bytes without which no run begins."""
@@ -28,6 +31,8 @@ _BREAKS_TOOLS: Final = "\"'`$:{}\n\r\t"
 """Characters that build back ends, pytest or venv read as their own in a path."""
 
 _LONGEST_NAME: Final = 100
+_WINDOWS_PATH: Final = 260
+"""MAX_PATH of Windows, which compilers and linkers hold to even where long paths are allowed."""
 _TRACKED: Final = ("benchmarks", "build_tools", "docs", "external-builds", "requirements", "tests", ".ci", ".github")
 """The clone's own folders, where nothing is made."""
 
@@ -38,7 +43,7 @@ def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -
     Raises
     ------
     HipwrightError
-        ``bad-option-value``, ``unknown-channel``, ``store-unusable``, ``no-tests``, ``folder-not-writable`` or ``disk-space``.
+        ``bad-option-value``, ``missing-tool``, ``bad-data-file``, ``unknown-channel``, ``store-unusable``, ``no-tests``, ``folder-not-writable`` or ``disk-space``.
     """
     settings = workplace.settings
     _judge_work_dir(workplace)
@@ -48,6 +53,7 @@ def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -
     address, outputs = workplace.layout(settings.run_id)
     outputs.pytorch(settings.artifact_group or "generic")
     load_channels().find_channel(settings.channel)
+    _judge_making(projects, last, workplace)
     if last.number >= Stage.PUBLISH.number:
         _judge_store(workplace, address)
     if last.number >= Stage.TEST.number:
@@ -74,7 +80,34 @@ def prove_build(chain: Chain, ahead: Sequence[Stage]) -> None:
     """
     place = chain.workplace
     if Stage.BUILD in ahead and not place.settings.dry_run and not (place.work_dir / Stage.BUILD / chain.project.name).exists():
-        prove_compiler(place.runner, platform=place.platform, scratch=place.work_dir)
+        named = {"CXX": place.settings.build_env["CXX"]} if place.settings.build_env.get("CXX") else {}
+        prove_compiler(place.runner, platform=place.platform, scratch=place.work_dir, environment=named)
+
+
+def _judge_making(projects: Sequence[Project], last: Stage, workplace: Workplace) -> None:
+    """Judge what a build takes from the options, and what a check takes from ``project.toml``."""
+    if last.number >= Stage.BUILD.number:
+        refuse_cache_options(workplace)
+        wishes_of(workplace)
+        for warning in filter(None, (long_paths(project, workplace) for project in projects)):
+            workplace.console.warn(warning)
+        # Whoever builds checks later, and does not want to hear of a slip in a file then.
+        for project in projects:
+            demands_for(project, workplace.platform)
+
+
+def long_paths(project: Project, workplace: Workplace) -> str | None:
+    """Return what people should know of a work dir below which a build would need longer paths than Windows gives; None elsewhere."""
+    if workplace.platform is not Platform.WINDOWS:
+        return None
+    tag = max(len(interpreter.python_tag) for interpreter in workplace.interpreters.values())
+    longest = len(str(workplace.work_dir)) + len(f"/trees/{project.name}//src/") + tag + project.check.path_limit
+    if longest <= _WINDOWS_PATH:
+        return None
+    message = (
+        f"paths of {project.name} below {workplace.work_dir} may get {longest} characters long, and Windows has {_WINDOWS_PATH}: "
+    )
+    return message + "name a shorter place with --work-dir, such as C:\\w, or let Windows have long paths (LongPathsEnabled)"
 
 
 def _judge_work_dir(workplace: Workplace) -> None:

@@ -42,7 +42,9 @@ def step(chain: Chain, work: Work) -> Done:
             message = (
                 f"--from {settings.from_stage} needs the {work.stage} stage of {work.project} done, and it is not: {decision.why}"
             )
-            raise HipwrightError("stage-missing", message, hint=repeat_line(work.stage, work.project, place, force=False))
+            raise HipwrightError(
+                "stage-missing", message, hint=repeat_line(settings.from_stage or work.stage, work.project, place, force=False)
+            )
         chain.would_run[work.stage] = decision.why
         raise WouldRun
     try:

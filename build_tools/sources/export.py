@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from build_tools.sources.git import Git, Repository
     from build_tools.types import CommitId, TreeId
 
-__all__ = ["ModuleCopy", "copy_modules", "materialise"]
+__all__ = ["ModuleCopy", "copy_modules", "materialise", "refresh"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -51,6 +51,43 @@ def materialise(source: SourceTree, target: Path, *, git: Git) -> None:
     HipwrightError
         ``bad-source-tree`` when the tree is not there any more, or no longer has a recorded module or content.
     """
+    copy_modules(_copies(source, git=git), target, git=git)
+
+
+def refresh(source: SourceTree, target: Path, *, git: Git) -> None:
+    """Bring an earlier copy of a source tree to what the tree was read as; files that are right already keep their times.
+
+    What a build has made in the copy beside the sources stays. Sources that the build changed get the tree's text again, and files that
+    the tree no longer has go.
+
+    Parameters
+    ----------
+    source, git
+        As for :func:`materialise`.
+    target
+        A copy that :func:`materialise` made, of a tree with the same modules.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-source-tree`` as :func:`materialise`, and when ``target`` is no such copy; ``command-failed`` when a file of the build is in
+        the way of one of the tree.
+    """
+    copies = _copies(source, git=git)
+    for copy in copies:
+        folder = target if copy.module.path == ROOT else target / copy.module.path
+        if not (folder / ".git").is_dir():
+            message = f"{target} is no copy of {source.folder}"
+            raise HipwrightError("bad-source-tree", message, where=Where(module=copy.module.path))
+        repository = git.at(folder)
+        # A run that was killed may have left its lock.
+        (folder / ".git" / "index.lock").unlink(missing_ok=True)
+        borrow(folder / ".git", lender=copy.module.git_dir)
+        repository.capture("update-ref", "--no-deref", "HEAD", copy.head)
+        repository.capture("read-tree", "--reset", "-u", copy.content)
+
+
+def _copies(source: SourceTree, *, git: Git) -> list[ModuleCopy]:
     tree = Path(source.folder)
     if source.store is not None:
         modules = stored_modules(source, store=Path(source.store), git=git)
@@ -64,7 +101,7 @@ def materialise(source: SourceTree, target: Path, *, git: Git) -> None:
             hint = again(tree) if source.store is None else "run the command again"
             raise HipwrightError("bad-source-tree", message, where=Where(module=state.path), hint=hint)
         copies.append(ModuleCopy(module=module, head=state.upstream, content=state.content))
-    copy_modules(copies, target, git=git)
+    return copies
 
 
 def copy_modules(copies: Iterable[ModuleCopy], target: Path, *, git: Git) -> dict[str, Repository]:

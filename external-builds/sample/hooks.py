@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from build_tools.builds.hooks import BuildContext
 
-__all__ = ["prepare_sources"]
+__all__ = ["generated_files"]
 
 
-def prepare_sources(tree: Path, context: BuildContext) -> None:
-    """Write the module that makes a process ready for the ROCm packages that the wheel requires."""
+def generated_files(context: BuildContext) -> dict[str, bytes]:
+    """Return the module that makes a process ready for the ROCm packages that the wheel requires."""
     lines = (
         '"""Makes a process ready for the ROCm packages that this package was built against."""',
         "",
@@ -24,7 +22,7 @@ def prepare_sources(tree: Path, context: BuildContext) -> None:
         "",
         "def initialize() -> None:",
         '    """Load what the kernels need, and tell when another ROCm is installed."""',
-        "    rocm_sdk.initialize_process(preload_shortnames=[], check_version=ROCM_VERSION)",
+        f"    rocm_sdk.initialize_process(preload_shortnames={list(context.preloads)!r}, check_version=ROCM_VERSION)",
         "",
     )
-    (tree / "hipwright_sample" / "_rocm_init.py").write_text("\n".join(lines), encoding="utf-8", newline="\n")
+    return {"hipwright_sample/_rocm_init.py": "\n".join(lines).encode()}

@@ -17,7 +17,9 @@ from benchmarks import __main__ as front
 from benchmarks import _measure as measure
 from benchmarks import (
     checkout,
+    compiler_cache,
     environment,
+    fat_wheel,
     fetch_artifacts,
     foreign_extension,
     fresh_clone,
@@ -29,6 +31,7 @@ from benchmarks import (
     rocm_packages,
     second_run,
     stage_overhead,
+    wheel_rewrite,
     wrapper,
 )
 from build_tools.pipeline.engine import Done
@@ -85,6 +88,11 @@ def parsed(result: measure.Result) -> dict[str, Any]:
     return row
 
 
+def cached(*, hits: int = 0, misses: int = 0) -> compiler_cache.Built:
+    objects = {f"{number}.o": "1" for number in range(hits + misses)}
+    return compiler_cache.Built(seconds=1.0, hits=hits, misses=misses, objects=objects)
+
+
 ONE_RUN = {
     "checkout": (receipt(Stage.CHECKOUT, 0.25, seconds=0.5), 0.625),
     "build": (receipt(Stage.BUILD, 3.0, 1.0, seconds=4.5), 4.5),
@@ -112,9 +120,18 @@ MET: dict[str, tuple[Callable[[], measure.Result], tuple[float, float]]] = {
         lambda: fetch_artifacts.result([pair(2.0, 2.0), pair(1.0, 2.0), pair(9.0, 3.0)], mebibytes=512, files=80),
         (2.0, 2.0),
     ),
+    "compiler_cache": (lambda: compiler_cache.result("warm", cached(misses=3), cached(hits=3)), (0.0, 3.0)),
     "environment": (
         lambda: environment.result([pair(2.25, 2.0), pair(1.0, 1.0), pair(9.0, 3.0)], mebibytes=256, start=1),
         (2.25, 2.0),
+    ),
+    "wheel_rewrite": (
+        lambda: wheel_rewrite.result([pair(0.5, 20.0), pair(0.5, 10.0), pair(9.0, 3.0)], mebibytes=183, peak=43),
+        (0.5, 10.0),
+    ),
+    "fat_wheel": (
+        lambda: fat_wheel.result([pair(2.0, 20.0), pair(1.0, 10.0), pair(9.0, 3.0)], mebibytes=512, peak=60),
+        (2.0, 10.0),
     ),
 }
 
@@ -125,7 +142,7 @@ def test_a_line_has_the_numbers_and_keeps_the_limit(name: str) -> None:
     row = parsed(make())
     assert (row["ours"], row["baseline"]) == numbers
     assert row["met"] is True
-    assert row["unit"] == "s"
+    assert row["unit"] == ("objects" if name == "compiler_cache" else "s")
     assert "profile" not in row
 
 

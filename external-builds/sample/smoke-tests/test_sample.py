@@ -2,30 +2,49 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 import sysconfig
-from importlib.metadata import requires, version
+from importlib.metadata import distributions, requires, version
 from pathlib import Path
 
 import hipwright_sample
 import pytest
 
-ROCM = version("rocm")
+FOLDER = Path(hipwright_sample.__file__).resolve().parent
+INSIDE = FOLDER / "lib" / "rocm" / "bundle.json"
+"""There when ROCm is inside the wheel; else its packages are installed."""
+
+BUNDLED = INSIDE.is_file()
+ROCM = json.loads(INSIDE.read_text(encoding="utf-8"))["rocm"] if BUNDLED else version("rocm")
 
 
 def test_it_comes_from_the_environment() -> None:
-    assert Path(hipwright_sample.__file__).resolve().is_relative_to(Path(sysconfig.get_path("platlib")).resolve())
+    assert FOLDER.is_relative_to(Path(sysconfig.get_path("platlib")).resolve())
 
 
 def test_version_names_the_rocm_packages_it_was_built_against() -> None:
     installed = version("hipwright-sample")
     assert installed == hipwright_sample.__version__
     local = installed.partition("+")[2]
-    assert re.fullmatch(rf"(dev)?rocm{re.escape(ROCM.replace('+', '.'))}(\.local[0-9a-f]+)?", local)
+    inside = r"bundled\." if BUNDLED else ""
+    assert re.fullmatch(rf"{inside}(dev)?rocm{re.escape(ROCM.replace('+', '.'))}(\.local[0-9a-f]+)?", local)
 
 
 def test_it_requires_exactly_these_rocm_packages() -> None:
-    assert requires("hipwright-sample") == [f"rocm[libraries]=={ROCM}"]
+    assert (requires("hipwright-sample") or []) == ([] if BUNDLED else [f"rocm[libraries]=={ROCM}"])
+
+
+def test_rocm_is_inside_or_beside_and_never_both() -> None:
+    installed = {distribution.name for distribution in distributions()}
+    assert BUNDLED is not any(name.startswith("rocm") for name in installed)
+    if BUNDLED and sys.platform == "linux":
+        loaded = [
+            line.split()[-1] for line in Path("/proc/self/maps").read_text(encoding="utf-8").splitlines() if "libamdhip64" in line
+        ]
+        assert loaded
+        assert all(Path(path).is_relative_to(FOLDER) for path in loaded)
 
 
 def test_it_names_the_commit_it_was_built_from() -> None:

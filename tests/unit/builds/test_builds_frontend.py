@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import venv
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +15,13 @@ import pytest
 
 from build_tools.builds import frontend
 from build_tools.builds.frontend import build_wheel
+from build_tools.builds.plan import BuildWishes
 from build_tools.errors import HipwrightError
 from build_tools.process import Runner, base_environment
 from build_tools.sources.git import Git
 from build_tools.types import GfxTarget, Platform, Sha256
 from tests.support.builds import COMMIT, DIGEST, environment, lock, project, sdk, tree
+from tests.support.front_end import FRONT_END, NOTHING_NEEDED, ONE_WHEEL, PROJECT_BUILDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,20 +30,6 @@ if TYPE_CHECKING:
     from build_tools.builds.preflight import Compiler
     from build_tools.config.project import Project
     from build_tools.receipts.values import BuiltWheels, EnvironmentRecord, SourceTree
-
-FRONT_END = """
-# Stands for the build front end: does what the tree's behaviour.py says.
-import json, os, sys
-from pathlib import Path
-
-tree = Path(sys.argv[-1])
-out = Path(sys.argv[sys.argv.index("--outdir") + 1])
-told = {"argv": sys.argv[1:], "cwd": os.getcwd(), "env": dict(os.environ), "files": sorted(os.listdir(tree)), "path": sys.path}
-told["in cwd"] = os.listdir()
-Path(os.environ["TOLD"]).write_text(json.dumps(told))
-exec((tree / "behaviour.py").read_text())
-"""
-ONE_WHEEL = "(out / 'toy-1.2.0+rocm7.10.0-cp312-cp312-linux_x86_64.whl').write_bytes(b'a wheel')"
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +42,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> EnvironmentRecord:
     package = next(folder.rglob("site-packages")) / "build"
     package.mkdir()
     (package / "__main__.py").write_text(FRONT_END)
+    (package / "__init__.py").write_text(PROJECT_BUILDER)
     return environment(folder=str(folder), python=str(python))
 
 
@@ -64,12 +54,17 @@ class Desk:
         self.record = record
         self.tree = folder / "tree"
         self.tree.mkdir()
+        (self.tree / "pyproject.toml").write_text(NOTHING_NEEDED)
         self.recipe = folder / "recipe"
         self.recipe.mkdir()
         self.output = folder / "output"
         self.log = folder / "logs" / "build.log"
         self.told_file = folder / "told.json"
-        self.plans: list[tuple[BuildPlan, Compiler]] = []
+        self.plans: list[tuple[BuildPlan, Compiler, Compiler | None]] = []
+        hipcc = folder / "rocm" / "bin" / "hipcc"
+        hipcc.parent.mkdir(parents=True)
+        hipcc.write_text("#!/bin/sh\necho HIP version: 7.10.0\n")
+        hipcc.chmod(0o755)
 
     def build(
         self,
@@ -80,10 +75,12 @@ class Desk:
         targets: tuple[str, ...] = (),
         local: Sha256 | None = None,
         space: int = 1,
+        wishes: BuildWishes | None = None,
+        machine: dict[str, str] | None = None,
     ) -> BuiltWheels:
         (self.tree / "behaviour.py").write_text(behaviour)
-        machine = {**os.environ, "ROCM_HOME": "/opt/rocm", "PIP_INDEX_URL": "x"}
-        base = base_environment(machine) | {"TOLD": str(self.told_file)}
+        whole = {**os.environ, "ROCM_HOME": "/opt/rocm", "PIP_INDEX_URL": "x", **(machine or {})}
+        base = base_environment(whole) | {"TOLD": str(self.told_file)}
         if path is not None:
             base["PATH"] = path
         runner = Runner(environment=base)
@@ -101,7 +98,8 @@ class Desk:
             log=self.log,
             targets=tuple(GfxTarget(name) for name in targets),
             space=space,
-            on_plan=lambda plan, compiler: self.plans.append((plan, compiler)),
+            wishes=wishes or BuildWishes(machine=whole),
+            on_plan=lambda plan, compiler, hip: self.plans.append((plan, compiler, hip)),
         )
 
     @property
@@ -139,8 +137,8 @@ def test_a_build_gives_its_wheel_and_nothing_else(desk: Desk) -> None:
     assert desk.left == ["dist", f"dist/{wheel.filename}"]
     assert wheel.filename == "toy-1.2.0+rocm7.10.0-cp312-cp312-linux_x86_64.whl"
     assert (wheel.path, wheel.distribution, wheel.version) == (f"dist/{wheel.filename}", "toy", "1.2.0+rocm7.10.0")
-    assert wheel.size == len(b"a wheel")
-    assert wheel.sha256 == hashlib.sha256(b"a wheel").hexdigest()
+    data = (desk.output / wheel.path).read_bytes()
+    assert (wheel.size, wheel.sha256) == (len(data), hashlib.sha256(data).hexdigest())
     assert (built.version, built.python_tag, built.upstream) == ("1.2.0+rocm7.10.0", "cp312", COMMIT)
     assert (built.targets, built.local) == (("gfx942", "gfx1201"), None)
 
@@ -149,9 +147,9 @@ def test_the_build_works_on_a_copy_in_its_own_folders(desk: Desk) -> None:
     (desk.tree / "x.cpp").write_text("")
     desk.build(ONE_WHEEL + "\n(tree / 'made').write_text('')")
     told = desk.told
-    assert told["files"] == ["behaviour.py", "x.cpp"]
+    assert told["files"] == ["behaviour.py", "pyproject.toml", "x.cpp"]
     assert told["in cwd"] == []
-    assert sorted(path.name for path in desk.tree.iterdir()) == ["behaviour.py", "x.cpp"]
+    assert sorted(path.name for path in desk.tree.iterdir()) == ["behaviour.py", "pyproject.toml", "x.cpp"]
     env = told["env"]
     assert isinstance(env, dict)
     assert env["ROCM_HOME"] == str(desk.folder / "rocm")
@@ -194,8 +192,11 @@ def test_a_wheel_of_another_version_than_planned_is_refused_where_it_is_built(de
 def test_the_log_begins_with_what_the_build_was_given(desk: Desk) -> None:
     desk.build(ONE_WHEEL)
     text = desk.log.read_text()
-    [(plan, compiler)] = desk.plans
-    assert text.startswith(f"# version 1.2.0+rocm7.10.0\n# compiler {compiler.path}: {compiler.version}\n")
+    [(plan, compiler, hip)] = desk.plans
+    assert hip is not None
+    assert text.startswith(
+        f"# version 1.2.0+rocm7.10.0\n# compiler {compiler.path}: {compiler.version}\n# HIP compiler {hip.path}: HIP version: 7.10.0\n"
+    )
     assert plan.environment["SOURCE_DATE_EPOCH"] == "1700000000"
     assert "\n# SOURCE_DATE_EPOCH=1700000000\n" in text
     assert " -m build --wheel --no-isolation " in text
@@ -206,7 +207,7 @@ def test_hooks_prepare_the_copy(desk: Desk) -> None:
         "def prepare_sources(tree, context):\n    (tree / 'init.py').write_text(context.version)\n"
     )
     desk.build(ONE_WHEEL)
-    assert desk.told["files"] == ["behaviour.py", "init.py"]
+    assert desk.told["files"] == ["behaviour.py", "init.py", "pyproject.toml"]
     assert not (desk.tree / "init.py").exists()
 
 
@@ -250,12 +251,63 @@ def test_what_is_named_like_no_wheel_is_refused(desk: Desk) -> None:
     failure(lambda: desk.build("(out / 'toy.whl').write_bytes(b'')"), "bad-wheel")
 
 
+@pytest.mark.parametrize(
+    ("making", "kind"),
+    [
+        ("os.mkfifo(out / name)", "no file"),
+        ("(out / name).mkdir()", "a folder"),
+        ("(tree / 'stray').write_bytes(b'x'); (out / name).symlink_to(tree / 'stray')", "a link"),
+    ],
+)
+def test_what_is_named_like_a_wheel_and_is_no_file_is_refused_unread(desk: Desk, making: str, kind: str) -> None:
+    error = failure(lambda: desk.build(f"name = 'toy-1.2.0+rocm7.10.0-cp312-cp312-linux_x86_64.whl'; {making}"), "bad-wheel")
+    assert error.message.endswith(f"which is {kind}")
+    assert error.log == desk.log
+
+
+def test_what_a_build_leaves_running_ends_with_it(desk: Desk) -> None:
+    started = desk.folder / "child.pid"
+    code = "import subprocess; child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])"
+    desk.build(f"{ONE_WHEEL}\n{code}\nPath({str(started)!r}).write_text(str(child.pid))")
+    try:
+        state = Path(f"/proc/{started.read_text()}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return
+    # Where nobody takes leave of orphans, it is dead and still counted.
+    assert state in {"Z", "X"}
+
+
+def test_the_changes_that_are_in_what_it_is_built_with_mark_the_wheel(desk: Desk) -> None:
+    wishes = BuildWishes(edited_before=(DIGEST,))
+    marked = ONE_WHEEL.replace("7.10.0-", "7.10.0.localabababab-")
+    built = desk.build(marked, wishes=wishes)
+    assert (built.version, built.local) == ("1.2.0+rocm7.10.0.localabababab", DIGEST)
+
+
+def test_secrets_stay_out_of_the_log(desk: Desk) -> None:
+    desk.build(ONE_WHEEL, wishes=BuildWishes(overrides={"INDEX": "https://u:geheim@host.example/x"}))
+    text = desk.log.read_text()
+    assert "INDEX=https://" in text
+    assert "geheim" not in text
+
+
+def test_a_person_who_sets_the_version_is_told_that(desk: Desk) -> None:
+    wishes = BuildWishes(overrides={"TOY_VERSION": "9.9"})
+    error = failure(lambda: desk.build(ONE_WHEEL.replace("1.2.0+rocm7.10.0", "9.9"), wishes=wishes), "bad-version")
+    assert "--build-env sets TOY_VERSION" in str(error.hint)
+
+
 def test_no_compiler_is_told_before_anything_is_built(desk: Desk, tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     failure(lambda: desk.build(ONE_WHEEL, path=str(empty)), "no-compiler")
     assert not desk.told_file.exists()
     assert desk.left == []
+
+
+def test_a_person_who_leads_away_from_the_compiler_is_told_that(desk: Desk, tmp_path: Path) -> None:
+    error = failure(lambda: desk.build(ONE_WHEEL, wishes=BuildWishes(overrides={"PATH": str(tmp_path)})), "no-compiler")
+    assert "--build-env sets PATH" in str(error.hint)
 
 
 def test_too_little_space_is_told_before_anything_is_built(desk: Desk) -> None:
@@ -269,3 +321,98 @@ def test_what_a_killed_build_left_is_not_used(desk: Desk) -> None:
     stale.mkdir(parents=True)
     (stale / "toy-9-py3-none-any.whl").write_bytes(b"")
     assert [wheel.version for wheel in desk.build(ONE_WHEEL).wheels] == ["1.2.0+rocm7.10.0"]
+
+
+def test_a_wheel_whose_metadata_say_another_version_than_its_name_is_refused(desk: Desk) -> None:
+    error = failure(lambda: desk.build(ONE_WHEEL.replace("')", "', version='1.3.0')")), "bad-wheel")
+    assert "1.3.0" in error.message
+
+
+def test_generated_files_are_in_the_copy_and_in_the_wheel_though_the_build_leaves_them_out(desk: Desk) -> None:
+    (desk.recipe / "hooks.py").write_text(
+        "def generated_files(context):\n    return {'toy/_init.py': f'V = {context.version!r}\\n'.encode()}\n"
+    )
+    built = desk.build("assert (tree / 'toy' / '_init.py').read_text() == \"V = '1.2.0+rocm7.10.0'\\n\"\n" + ONE_WHEEL)
+    with zipfile.ZipFile(desk.output / built.wheels[0].path) as archive:
+        assert archive.read("toy/_init.py") == b"V = '1.2.0+rocm7.10.0'\n"
+        assert b"toy/_init.py,sha256=" in archive.read("toy-1.2.0+rocm7.10.0.dist-info/RECORD")
+    assert not (desk.tree / "toy").exists()
+    assert "left out by the build, and put into the wheel: toy/_init.py" in desk.log.read_text()
+
+
+def test_all_that_the_environment_lacks_is_told_before_the_build(desk: Desk) -> None:
+    (desk.tree / "pyproject.toml").write_text(
+        '[build-system]\nrequires = ["absent-one>=2", "absent-two; python_version < \'3\'"]\n'
+    )
+    toy = project(
+        build={"variables": {"version": "TOY_VERSION"}, "requires": ["absent-three"], "windows-requires": ["absent-four"]}
+    )
+    error = failure(lambda: desk.build(ONE_WHEEL, toy=toy), "unmet-requirement")
+    assert "2 requirements" in error.message
+    assert "absent-one>=2" in error.message
+    assert "absent-three" in error.message
+    assert not desk.told_file.exists()
+
+
+def test_what_the_back_end_asks_for_counts_too(desk: Desk) -> None:
+    (desk.tree / "asked.json").write_text('["asked-for>=1"]')
+    error = failure(lambda: desk.build(ONE_WHEEL), "unmet-requirement")
+    assert "the build back end of toy requires asked-for>=1, and it is not installed" in error.message
+
+
+def test_a_build_begins_in_the_first_folder_that_has_a_build_file(desk: Desk) -> None:
+    (desk.tree / "python").mkdir()
+    (desk.tree / "python" / "pyproject.toml").write_text(NOTHING_NEEDED)
+    (desk.tree / "python" / "behaviour.py").write_text(ONE_WHEEL)
+    toy = project(build={"variables": {"version": "TOY_VERSION"}, "folders": ["absent", "python", "."]})
+    desk.build("sys.exit('begun in the root')", toy=toy)
+    assert desk.told["files"] == ["behaviour.py", "pyproject.toml"]
+
+
+def test_sources_without_a_build_file_are_refused(desk: Desk) -> None:
+    toy = project(build={"variables": {"version": "TOY_VERSION"}, "folders": ["absent"]})
+    error = failure(lambda: desk.build(ONE_WHEEL, toy=toy), "bad-source-tree")
+    assert "absent" in error.message
+
+
+def test_the_hip_compiler_of_another_rocm_is_refused(desk: Desk, tmp_path: Path) -> None:
+    stray = tmp_path / "opt" / "rocm" / "bin"
+    stray.mkdir(parents=True)
+    (stray / "hipcc").write_text("#!/bin/sh\n")
+    (stray / "hipcc").chmod(0o755)
+    said = {"PATH": f"{stray}{os.pathsep}{os.environ['PATH']}"}
+    error = failure(lambda: desk.build(ONE_WHEEL, wishes=BuildWishes(overrides=said)), "mixed-stack")
+    assert str(stray / "hipcc") in error.message
+    # On the machine's own path it stands behind the SDK's.
+    desk.build(ONE_WHEEL, path=said["PATH"])
+    [(_, _, hip)] = desk.plans
+    assert hip is not None
+    assert hip.path == tmp_path / "rocm" / "bin" / "hipcc"
+
+
+def test_nothing_of_a_hostile_environment_reaches_the_build(desk: Desk) -> None:
+    hostile = {
+        **dict.fromkeys(("HIP_PATH", "ROCM_PATH", "ROCM_HOME", "HIP_CLANG_PATH", "CMAKE_PREFIX_PATH"), "/opt/rocm"),
+        "HIP_PLATFORM": "nvidia",
+        "CC": "false",
+        "CXX": "false",
+        "CFLAGS": "-bad",
+        "CXXFLAGS": "-bad",
+        "LDFLAGS": "-bad",
+        "PIP_INDEX_URL": "x",
+        "PIP_REQUIRE_VIRTUALENV": "1",
+        "UV_INDEX": "x",
+        "PYTHONPATH": "/evil",
+        "PYTHONHOME": "/evil",
+        "TOY_VERSION": "9",
+        "LD_PRELOAD": "",
+        "GIT_DIR": "/evil",
+        "MAKEFLAGS": "-j99",
+        "SPACE": "a b",
+    }
+    desk.build(ONE_WHEEL, machine=hostile)
+    env = desk.told["env"]
+    assert isinstance(env, dict)
+    assert {name: env[name] for name in hostile if env.get(name) == hostile[name]} == {}
+    assert env["ROCM_PATH"] == str(desk.folder / "rocm")
+    assert env["TOY_VERSION"] == "1.2.0+rocm7.10.0"

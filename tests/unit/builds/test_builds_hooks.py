@@ -152,6 +152,17 @@ def test_an_environment_that_is_none_is_an_error(tmp_path: Path, value: str) -> 
     assert caught.value.code.name == "bad-hooks"
 
 
+@pytest.mark.parametrize(
+    ("entry", "fault"),
+    [("'A=B': 'x'", "no name"), ("'': 'x'", "no name"), ("'A': 'a\\0b'", "no text"), ("'A': '\\udcff'", "no text")],
+)
+def test_a_variable_that_no_program_can_be_given_is_the_hooks_fault(tmp_path: Path, entry: str, fault: str) -> None:
+    hooks = load_hooks(hooks_file(tmp_path, f"def build_environment(context):\n    return {{{entry}}}\n"))
+    with pytest.raises(HipwrightError, match=fault) as caught:
+        hooks.build_environment(context())
+    assert caught.value.code.name == "bad-hooks"
+
+
 def test_a_hook_that_fails_names_its_line(tmp_path: Path) -> None:
     hooks = load_hooks(hooks_file(tmp_path, "def prepare_sources(tree, context):\n    x = {}\n    x['gone']\n"))
     with pytest.raises(HipwrightError) as caught:
@@ -159,3 +170,13 @@ def test_a_hook_that_fails_names_its_line(tmp_path: Path) -> None:
     assert caught.value.message == "prepare_sources failed: KeyError: 'gone'"
     assert caught.value.where is not None
     assert caught.value.where.line == 3
+
+
+def test_generated_files_are_bytes_or_paths_by_name(tmp_path: Path) -> None:
+    assert load_hooks(tmp_path).generated_files(context()) == {}
+    hooks = load_hooks(hooks_file(tmp_path, "def generated_files(context):\n    return {'a.py': context.version.encode()}\n"))
+    assert hooks.generated_files(context()) == {"a.py": b"1.2.0+rocm7.10.0"}
+    hooks = load_hooks(hooks_file(tmp_path, "def generated_files(context):\n    return {'a.py': 'text'}\n"))
+    with pytest.raises(HipwrightError) as caught:
+        hooks.generated_files(context())
+    assert caught.value.code.name == "bad-hooks"

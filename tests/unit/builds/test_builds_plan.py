@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from build_tools.builds.hooks import BuildContext, ProjectHooks
-from build_tools.builds.plan import build_command, requirement_pins
+from build_tools.builds.plan import BuildWishes, requirement_pins
 from build_tools.errors import HipwrightError
+from build_tools.types import Sha256
 from tests.support.builds import DIGEST, lock, plan, project, sdk, tree
 
 FOLDER = Path("/projects/toy")
@@ -46,6 +47,15 @@ def test_rocm_cannot_be_pinned_in_a_build_without_it() -> None:
 def test_the_version_reaches_the_variable_and_the_record() -> None:
     made = plan(project(), source=tree(local=DIGEST))
     assert made.version == made.environment["TOY_VERSION"] == "1.2.0+rocm7.10.0.localabababab"
+
+
+def test_a_persons_changes_in_what_it_is_built_with_are_a_persons_changes() -> None:
+    other = Sha256("cd" * 32)
+    assert BuildWishes().local_digest(tree()) is None
+    assert BuildWishes(edited_before=(other,)).local_digest(tree()) == other
+    assert BuildWishes().local_digest(tree(local=DIGEST)) == DIGEST
+    both = BuildWishes(edited_before=(other,)).local_digest(tree(local=DIGEST))
+    assert both not in {None, other, DIGEST}
 
 
 def test_a_project_that_takes_no_version_keeps_the_sources_own() -> None:
@@ -93,16 +103,3 @@ def test_layers_win_in_order() -> None:
     assert made["B"] == "1.2.0+rocm7.10.0"
     assert made["ROCM_HOME"] == "/elsewhere"
     assert made["CXXFLAGS"] == "-ffile-prefix-map=/w/scratch/src=. -constant -hook"
-
-
-def test_command_line_builds_one_wheel_without_isolation_by_pep_517() -> None:
-    toy = project(build={"config-settings": {"--build-option": ["--cpp_ext", "--cuda_ext"], "wheel.x": "a=b"}})
-    made = build_command(toy, python=Path("/e/bin/python"), tree=Path("/t"), outdir=Path("/o"))
-    assert [str(part) for part in made] == [
-        "/e/bin/python",
-        *("-m", "build", "--wheel", "--no-isolation", "--outdir", "/o"),
-        "--config-setting=--build-option=--cpp_ext",
-        "--config-setting=--build-option=--cuda_ext",
-        "--config-setting=wheel.x=a=b",
-        "/t",
-    ]

@@ -84,12 +84,22 @@ chmod +x works.exe
     assert found.version == "Microsoft (R) C/C++ 19.40"
 
 
+def test_the_path_of_the_build_decides_which_compiler_is_found(tmp_path: Path) -> None:
+    machine = compilers(tmp_path / "bin", cxx=MAKES_A_PROGRAM.format(status=0))
+    own = compilers(tmp_path / "own", gxx=MAKES_A_PROGRAM.format(status=0))
+    path = {"PATH": own.environment["PATH"]}
+    found = find_compiler(machine, platform=Platform.LINUX, environment=path, cwd=tmp_path)
+    assert found is not None
+    assert found.path == tmp_path / "own" / "g++"
+    assert found == prove_compiler(machine, platform=Platform.LINUX, scratch=tmp_path / "scratch", environment=path)
+
+
 def test_the_compiler_of_a_build_is_found_without_proof(tmp_path: Path) -> None:
     machine = Runner(environment=base_environment(os.environ))
-    found = find_compiler(machine, platform=Platform.LINUX, cxx=None, cwd=tmp_path)
+    found = find_compiler(machine, platform=Platform.LINUX, environment={}, cwd=tmp_path)
     assert found is not None
     assert found.version
-    assert found == find_compiler(machine, platform=Platform.LINUX, cxx=str(found.path), cwd=tmp_path)
+    assert found == find_compiler(machine, platform=Platform.LINUX, environment={"CXX": str(found.path)}, cwd=tmp_path)
     bare = Runner(environment={"PATH": str(tmp_path)})
-    assert find_compiler(bare, platform=Platform.LINUX, cxx=None, cwd=tmp_path) is None
-    assert find_compiler(bare, platform=Platform.LINUX, cxx="no-such-compiler", cwd=tmp_path) is None
+    assert find_compiler(bare, platform=Platform.LINUX, environment={}, cwd=tmp_path) is None
+    assert find_compiler(bare, platform=Platform.LINUX, environment={"CXX": "no-such-compiler"}, cwd=tmp_path) is None

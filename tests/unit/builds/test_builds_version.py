@@ -5,11 +5,12 @@ import string
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
 from build_tools.builds.version import build_version
 from build_tools.errors import HipwrightError
-from build_tools.types import Sha256
+from build_tools.types import CommitId, Sha256
 
 LOCAL = Sha256("0123456789abcdef" * 4)
 HEX = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
@@ -67,3 +68,49 @@ def test_stable_sorts_above_candidate_above_nightly_above_development(base: str,
     kinds = [f"{rocm}.0.0.dev0+{HEX}", f"{rocm}.0.0a20261128", f"{rocm}.0.0rc1", f"{rocm}.0.0"]
     made = [Version(build_version(base, rocm=kind, suffix="rocm", local=None)) for kind in kinds]
     assert made[0] < min(made[1:])
+
+
+@pytest.mark.parametrize(
+    ("rocm", "part"),
+    [
+        ("7.10.0RC2", "rocm7.10.0rc2"),
+        ("07.010.0", "rocm7.10.0"),
+        ("7.10.0-rc.2", "rocm7.10.0rc2"),
+        ("7.10.0_a20251124", "rocm7.10.0a20251124"),
+        ("7.10.0-1", "rocm7.10.0.post1"),
+        ("7.10.0.DEV0+ABC_def-1", "devrocm7.10.0.dev0.abc.def.1"),
+        ("v7.10", "rocm7.10"),
+    ],
+)
+def test_however_rocm_s_version_is_spelled_its_text_is_the_normal_one(rocm: str, part: str) -> None:
+    assert build_version("2.9.0", rocm=rocm, suffix="rocm", local=None) == f"2.9.0+{part}"
+
+
+def test_an_epoch_cannot_be_told_in_a_local_version() -> None:
+    with pytest.raises(HipwrightError) as caught:
+        build_version("2.9.0", rocm="1!7.10.0", suffix="rocm", local=None)
+    assert caught.value.code.name == "bad-version"
+
+
+def test_a_development_build_names_its_commit_in_front_of_rocm() -> None:
+    commit = CommitId("0123456789abcdef0123456789abcdef01234567")
+    made = build_version("2.9.0a0", rocm="7.10.0.dev0", suffix="rocm", local=LOCAL, commit=commit)
+    assert made == "2.9.0a0+git01234567.devrocm7.10.0.dev0.local01234567"
+
+
+@given(
+    release=st.lists(st.integers(0, 99), min_size=2, max_size=3),
+    ending=st.sampled_from(["", "rc2", "a20251124", ".dev0+0012ab", ".post1", "RC1", "-a3", "+bkc.0042", ".dev3+00001234"]),
+    local=st.sampled_from([None, LOCAL]),
+    commit=st.sampled_from([None, CommitId("00000000" + "1" * 32), CommitId("e1234567" + "1" * 32)]),
+)
+def test_one_text_survives_names_metadata_and_pins(
+    release: list[int], ending: str, local: Sha256 | None, commit: CommitId | None
+) -> None:
+    rocm = ".".join(map(str, release)) + ending
+    made = build_version("2.10.0", rocm=rocm, suffix="rocm", local=local, commit=commit)
+    assert str(Version(made)) == made
+    assert str(parse_wheel_filename(f"torch-{made}-cp312-cp312-linux_x86_64.whl")[1]) == made
+    assert build_version("2.10.0", rocm=str(Version(rocm)), suffix="rocm", local=local, commit=commit) == made
+    if commit is not None:
+        assert f"+git{commit[:8]}." in made

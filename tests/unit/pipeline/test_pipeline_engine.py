@@ -186,3 +186,13 @@ def test_a_watched_file_that_changes_makes_a_stage_run_again(tmp_path: Path) -> 
     assert perform(work, place).why == f"{file} has changed"
     (tmp_path / "absent").touch()
     assert perform(work, place).why == f"{tmp_path / 'absent'} has changed"
+
+
+def test_the_first_of_a_further_python_was_never_done(tmp_path: Path) -> None:
+    place, hand = workplace(tmp_path), Stagehand()
+    first = dataclasses.replace(hand.work(place, {"interpreter": "cp310"}), python="cp310")
+    perform(first, place)
+    further = dataclasses.replace(hand.work(place, {"interpreter": "cp312"}), python="cp312")
+    assert decide(further, place).why == "it was never done"
+    other = dataclasses.replace(hand.work(place, {"interpreter": "cp310 of another place"}), python="cp310")
+    assert decide(other, place).why.startswith("changed: interpreter (cp310 → ")

@@ -1,19 +1,19 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from pathlib import Path
 
+import msgspec
 import pytest
 
 from build_tools.config.project import load_project
+from build_tools.config.wheel_demands import RuleSetting
 from build_tools.errors import HipwrightError
 from build_tools.options.model import Settings
 from build_tools.options.resolve import Resolved
-from build_tools.pipeline.preflight import look_ahead
-from build_tools.types import ProjectName, Stage
+from build_tools.pipeline.preflight import long_paths, look_ahead
+from build_tools.types import Platform, ProjectName, Stage
 from tests.support.workplaces import CLONE, workplace
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SAMPLE = load_project(CLONE / "external-builds", ProjectName("sample"))
 
@@ -44,6 +44,37 @@ def test_a_bad_run_id_is_told_before_anything_is_made(tmp_path: Path, run_id: st
 def test_a_bad_artifact_group_and_a_bad_channel_are_told_first(tmp_path: Path) -> None:
     assert refused(tmp_path, artifact_group="../../x").code.name == "bad-option-value"
     assert refused(tmp_path, channel="relase").code.name == "unknown-channel"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"compiler_cache_store": "/objects"},
+        {"compiler_cache": "ccache", "compiler_cache_size": "banana"},
+        {"compiler_cache": "ccache", "compiler_cache_store": "s3://bucket"},
+        {"build_env": {"A": "\udcff"}},
+        {"build_env": {"A=B\0": "x"}},
+    ],
+)
+def test_what_a_build_would_refuse_is_told_first(tmp_path: Path, settings: dict[str, object]) -> None:
+    assert refused(tmp_path, Stage.BUILD, **settings).code.name == "bad-option-value"  # type: ignore[arg-type]
+    look_ahead([SAMPLE], Stage.CHECKOUT, workplace(tmp_path, **settings))
+
+
+@pytest.mark.parametrize(("length", "told"), [(20, False), (120, True)])
+def test_a_work_dir_that_is_too_deep_for_windows_is_told(tmp_path: Path, length: int, *, told: bool) -> None:
+    place = workplace(tmp_path)
+    deep = Path("/" + "x" * (length - 1))
+    there = dataclasses.replace(place, platform=Platform.WINDOWS, resolved=Resolved(settings=Settings(work_dir=deep)))
+    assert (long_paths(SAMPLE, there) is not None) == told
+    assert long_paths(SAMPLE, dataclasses.replace(there, platform=Platform.LINUX)) is None
+
+
+def test_a_rule_that_there_is_not_is_told_before_a_build(tmp_path: Path) -> None:
+    table = msgspec.structs.replace(SAMPLE.check, rules={"nosuch": RuleSetting(severity="off", why="a slip")})
+    with pytest.raises(HipwrightError, match="nosuch") as caught:
+        look_ahead([msgspec.structs.replace(SAMPLE, check=table)], Stage.BUILD, workplace(tmp_path))
+    assert caught.value.code.name == "bad-data-file"
 
 
 def test_a_store_that_is_none_is_told_first_where_it_will_be_needed(tmp_path: Path) -> None:

@@ -18,7 +18,12 @@ def test_a_long_reason_is_cut_in_the_table_and_whole_in_the_document(tmp_path: P
     why = "changed: " + ", ".join(f"part {number} ({'a' * 12}… → {'b' * 12}…)" for number in range(9))
     done = SimpleNamespace(seconds=1.0, state="run", why=why, path=tmp_path, receipt=SimpleNamespace(digest="x"))
     chain: Any = SimpleNamespace(
-        project=SimpleNamespace(name="toy"), python=None, done={Stage.LOCK: done}, would_run={Stage.CHECKOUT: "short"}
+        project=SimpleNamespace(name="toy"),
+        python=None,
+        done={Stage.LOCK: done},
+        would_run={Stage.CHECKOUT: "short"},
+        ruled_out=None,
+        developed=None,
     )
     place = workplace(tmp_path, dry_run=True)
     show_report([chain], place)
@@ -29,3 +34,26 @@ def test_a_long_reason_is_cut_in_the_table_and_whole_in_the_document(tmp_path: P
     assert why.startswith(cells[0][:-1])
     assert cells[1] == "short"
     assert document([chain])["stages"][0]["why"] == why
+
+
+def test_what_was_developed_has_a_row_and_the_line_that_goes_on_with_it(tmp_path: Path) -> None:
+    done = SimpleNamespace(seconds=1.0, state="skipped", why="nothing changed")
+    chain: Any = SimpleNamespace(
+        project=SimpleNamespace(name="sample"),
+        python=None,
+        tree=tmp_path,
+        done={Stage.HIPIFIED_PATCHES: done},
+        would_run={},
+        ruled_out=None,
+        developed={"installed": True, "seconds": 7.5, "activate": ". /there/bin/activate"},
+    )
+    place = workplace(tmp_path, develop=True)
+    show_report([chain], place)
+    (table,) = [event for event in memory_of(place).events if isinstance(event, Table)]
+    assert table.rows[-1][:4] == ("develop", "sample", "7.50 s", "run")
+    lines = table.note.splitlines()
+    assert "environment: . /there/bin/activate" in lines
+    (again,) = [line for line in lines if line.startswith("after edits: ")]
+    assert "-s build_sample -- " in again
+    assert "--develop" in again
+    assert not any(line.startswith("repeat ") for line in lines)

@@ -56,7 +56,7 @@ def test_a_lock_is_restored_unless_the_tree_has_followed_it(
     monkeypatch.setattr(run, "run_sources", run_sources)
     monkeypatch.setattr(run, "restore", lambda entry, _place: taken.append(entry))
     with pytest.raises(HipwrightError):
-        run._advance(chain, Stage.HIPIFIED_PATCHES)
+        run._advance(chain, Stage.HIPIFIED_PATCHES, [chain], {})
     restored = what in {"stood", "never there"}
     assert taken == (["the earlier entry"] if restored else [])
     assert bool(said) is restored

@@ -1,0 +1,98 @@
+"""What a command's options and the machine want of a build, beyond the project's recipe."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from build_tools import digest
+from build_tools.builds.hooks import fault_of_variable
+from build_tools.builds.plan import BuildWishes
+from build_tools.builds.variables import constants, machine_variables
+from build_tools.errors import HipwrightError
+from build_tools.receipts.record import plain
+from build_tools.types import Platform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from build_tools.builds.plan import BuildPlan
+    from build_tools.config.project import Project
+    from build_tools.console.events import Console
+    from build_tools.types import Sha256
+    from build_tools.workplace import Workplace
+
+__all__ = ["OF_MACHINE", "OF_PERSON", "recipe_digest", "tell_plan", "wish_parts", "wishes_of"]
+
+OF_PERSON: Final = "--build-env "
+OF_MACHINE: Final = "the machine's "
+"""What the names of variables among a build's inputs begin with."""
+
+_NAMES_COMMIT: Final = frozenset({"ci", "dev"})
+"""The release types whose versions name the commit: several builds of one day are told apart by it."""
+
+
+def wishes_of(place: Workplace, *, edited_before: tuple[Sha256, ...] = ()) -> BuildWishes:
+    """Return what builds of a workplace are wanted to be like; of what they are built with, the digests of a person's changes in it.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` for a variable that no program can be given.
+    """
+    for name, value in place.settings.build_env.items():
+        if (fault := fault_of_variable(name, value)) is not None:
+            raise HipwrightError("bad-option-value", f"--build-env sets {name!a}, and {fault}")
+    return BuildWishes(
+        overrides=place.settings.build_env,
+        machine=place.machine,
+        names_commit=place.settings.release_type in _NAMES_COMMIT,
+        edited_before=edited_before,
+    )
+
+
+def wish_parts(project: Project, wishes: BuildWishes, platform: Platform, *, mask: Callable[[str], str] = str) -> dict[str, str]:
+    """Return the inputs of a build that the wishes are, for its digest; nothing where nothing is wanted.
+
+    Variables are told by name and value, so that a person sees which one made a build run again; of a value with a secret in it, which
+    ``mask`` changes, only the digest.
+    """
+    named = {f"{OF_PERSON}{name}": value for name, value in wishes.overrides.items()}
+    named |= {f"{OF_MACHINE}{name}": value for name, value in machine_variables(project, platform, wishes.machine).items()}
+    parts = {name: value if mask(value) == value else digest.of_value(value) for name, value in named.items()}
+    if wishes.names_commit and project.wheel.development_commit:
+        parts["version names"] = "commit"
+    return parts
+
+
+def recipe_digest(project: Project, platform: Platform) -> str:
+    """Return the digest of what of ``project.toml`` a build's result depends on; limits and demands on the wheel do not change it."""
+    build, wheel = project.build, project.wheel
+    preloads = wheel.windows_preloads if platform is Platform.WINDOWS else wheel.linux_preloads
+    rows = [build.config_settings, constants(project, platform), build.variables, build.package_versions]
+    begin = [build.front_end, list(build.folders), list(build.all_requires(windows=platform is Platform.WINDOWS))]
+    pins = [list(wheel.pinned_requirements), list(wheel.optional_pins)]
+    return digest.of_value(
+        [*map(plain, rows), begin, pins, list(preloads), wheel.distribution, project.version_suffix, wheel.windows_version_suffix]
+    )
+
+
+def tell_plan(plan: BuildPlan, tools: Mapping[str, str], console: Console) -> None:
+    """Say what is built, for what, and with which compilers; a person's own variables and the machine's are named.
+
+    Parameters
+    ----------
+    plan
+        The build.
+    tools
+        The compilers with their versions, by what they are.
+    console
+        Who is told.
+    """
+    console.say(f"building {plan.context.project} {plan.version}" + (f" for {', '.join(plan.targets)}" if plan.targets else ""))
+    for what in ("compiler", "HIP compiler"):
+        if what in tools:
+            console.say(f"{what}: {tools[what]}")
+    if plan.context.machine:
+        console.say(f"taken from this machine's environment: {', '.join(sorted(plan.context.machine))}")
+    if plan.context.overrides:
+        console.say(f"set by --build-env: {', '.join(sorted(plan.context.overrides))}")
