@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -231,7 +232,7 @@ def _address(platform: Platform, folder: Path) -> dict[str, str]:
 def _answers(address: Mapping[str, str]) -> bool:
     name = address.get("SCCACHE_SERVER_UDS")
     try:
-        if name is None:
+        if name is None or sys.platform == "win32":
             socket.create_connection(("127.0.0.1", int(address["SCCACHE_SERVER_PORT"])), timeout=1).close()
         else:
             with socket.socket(socket.AF_UNIX) as caller:
