@@ -15,7 +15,7 @@ from build_tools.wheels.code_object import target_of_code
 from build_tools.wheels.contents import read_contents
 from build_tools.wheels.pe import read_pe
 from tests.support.debian_clang import Clang
-from tests.support.wheels_of_binaries import binary_wheel
+from tests.support.wheels_of_binaries import BINARY_RULES, binary_wheel
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.real("ci"), pytest.mark.timeout(300)]
 
-_RULES = (
-    "binaries",
-    "binary-tags",
-    "needed-libraries",
-    "run-paths",
-    "symbol-versions",
-    "pe-imports",
-    "device-code",
-    "rocm-major",
-)
 _TARGETS = ("gfx900", "gfx906:xnack-", "gfx90a", "gfx1030")
 
 
@@ -45,7 +35,7 @@ def clang(inputs: dict[str, Path], tmp_path: Path) -> Clang:
 def _judge(wheel: Path, *targets: str) -> list[Finding]:
     demands = Demands(platform=Platform.LINUX, targets=tuple(map(GfxTarget, targets)), libraries=None)
     report = check_wheels([wheel], expectations=None, say=lambda _: None, demands={wheel.name: demands}, jobs=2)
-    return [each for each in report.findings if each.rule in _RULES]
+    return [each for each in report.findings if each.rule in BINARY_RULES]
 
 
 def _errors(findings: list[Finding]) -> set[tuple[str, str | None]]:

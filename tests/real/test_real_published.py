@@ -7,27 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from build_tools.checks.run import check_wheels
+from tests.support.wheels_of_binaries import BINARY_RULES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = [pytest.mark.real("real"), pytest.mark.timeout(600)]
 
-_RULES = (
-    "binaries",
-    "binary-tags",
-    "needed-libraries",
-    "run-paths",
-    "symbol-versions",
-    "pe-imports",
-    "device-code",
-    "rocm-major",
-)
-
 
 def _errors(wheel: Path) -> set[tuple[str, str | None]]:
     report = check_wheels([wheel], expectations=None, say=lambda _: None, jobs=2)
-    return {(each.rule, each.member) for each in report.findings if each.rule in _RULES and each.severity == "error"}
+    return {(each.rule, each.member) for each in report.findings if each.rule in BINARY_RULES and each.severity == "error"}
 
 
 def test_torchvision_has_the_run_path_of_its_build(inputs: dict[str, Path]) -> None:

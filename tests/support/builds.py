@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from build_tools.builds import kept_tree
 from build_tools.builds.hooks import BuildContext, ProjectHooks
 from build_tools.builds.plan import BuildPlan, plan_build
 from build_tools.builds.variables import BuildFolders, SdkParts
@@ -14,7 +17,24 @@ from build_tools.receipts.lock import LockedFile, LockedPatches, LockedProject, 
 from build_tools.receipts.values import EnvironmentRecord, LocalChanges, Sdk, SourceTree
 from build_tools.types import CommitId, GfxTarget, Platform, Sha256, TreeId
 
-__all__ = ["COMMIT", "DIGEST", "FOLDERS", "context", "environment", "lock", "plan", "project", "sdk", "tree"]
+if TYPE_CHECKING:
+    import pytest
+
+    from build_tools.sources.git import Git
+
+__all__ = [
+    "COMMIT",
+    "DIGEST",
+    "FOLDERS",
+    "context",
+    "copy_sources_plainly",
+    "environment",
+    "lock",
+    "plan",
+    "project",
+    "sdk",
+    "tree",
+]
 
 COMMIT = CommitId("1" * 40)
 DIGEST = Sha256("ab" * 32)
@@ -120,3 +140,14 @@ def plan(
 
 def context() -> BuildContext:
     return plan(project()).context
+
+
+def copy_sources_plainly(patch: pytest.MonkeyPatch) -> None:
+    """Have kept trees copy a folder as it is, where a test's sources are no repository."""
+
+    def copy(source: SourceTree, target: Path, *, git: Git) -> None:
+        del git
+        shutil.copytree(source.folder, target, dirs_exist_ok=True)
+
+    patch.setattr(kept_tree, "materialise", copy)
+    patch.setattr(kept_tree, "refresh", copy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -14,7 +14,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["binary_wheel", "compile_library"]
+__all__ = ["BINARY_RULES", "binary_wheel", "compile_library"]
+
+BINARY_RULES: Final = (
+    "binaries",
+    "binary-tags",
+    "needed-libraries",
+    "run-paths",
+    "symbol-versions",
+    "pe-imports",
+    "device-code",
+    "rocm-major",
+)
+"""The rules that look into the programs and libraries of a wheel."""
 
 
 def compile_library(

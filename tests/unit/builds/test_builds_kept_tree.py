@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,12 +10,12 @@ from build_tools.builds.kept_tree import BuildInputs, KeptTree, changes, held_tr
 from build_tools.errors import HipwrightError
 from build_tools.process import Runner
 from build_tools.sources.git import Git
+from tests.support.builds import copy_sources_plainly
 from tests.support.builds import tree as source_tree
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from build_tools.receipts.values import SourceTree
 
 INPUTS = BuildInputs(parts={"ROCm": "7.10.0", "the variable CC": "gcc"}, version="1.0")
 GIT = Git(runner=Runner(environment={}))
@@ -50,12 +49,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    def copy(source: SourceTree, target: Path, *, git: Git) -> None:
-        del git
-        shutil.copytree(source.folder, target, dirs_exist_ok=True)
-
-    monkeypatch.setattr(kept_tree, "materialise", copy)
-    monkeypatch.setattr(kept_tree, "refresh", copy)
+    copy_sources_plainly(monkeypatch)
     return Desk(tmp_path)
 
 

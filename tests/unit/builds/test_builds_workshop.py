@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import zipfile
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from build_tools.builds import kept_tree
 from build_tools.builds.compiler_cache import CacheKey, CacheSettings
 from build_tools.builds.preflight import Compiler
 from build_tools.builds.workshop import Bench, Workshop
@@ -20,7 +18,7 @@ from build_tools.process import Runner, base_environment
 from build_tools.receipts.values import BuiltWheels, SourceTree, WheelFile
 from build_tools.sources.git import Git
 from build_tools.types import Platform
-from tests.support.builds import COMMIT, DIGEST, plan, project
+from tests.support.builds import COMMIT, DIGEST, copy_sources_plainly, plan, project
 from tests.support.builds import tree as source_tree
 
 if TYPE_CHECKING:
@@ -112,12 +110,7 @@ class Desk:
 
 @pytest.fixture
 def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    def copy(source: SourceTree, target: Path, *, git: Git) -> None:
-        del git
-        shutil.copytree(source.folder, target, dirs_exist_ok=True)
-
-    monkeypatch.setattr(kept_tree, "materialise", copy)
-    monkeypatch.setattr(kept_tree, "refresh", copy)
+    copy_sources_plainly(monkeypatch)
     return Desk(tmp_path)
 
 
