@@ -8,15 +8,28 @@ from build_tools.config.project import load_project
 from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from build_tools.options.commands import Command
+    from build_tools.options.model import Settings
     from build_tools.workplace import Workplace
 
-__all__ = ["BODIES", "DEFAULT_PROJECT"]
+__all__ = ["BODIES", "DEFAULT_PROJECT", "projects_about"]
 
 DEFAULT_PROJECT: Final = "sample"
 """The project of a command that names none: the bundled one, which needs nothing from outside."""
+
+
+def projects_about(
+    command: Command, project: ProjectName | None, settings: Settings, known: Sequence[ProjectName]
+) -> Sequence[str]:
+    """Return the projects that a command is about; one that shows values and names none is about all."""
+    if project is not None:
+        return (project,)
+    if "projects" not in command.option_names:
+        return ()
+    showing = command.name == "show-config" and settings.stage is None
+    return settings.projects or (known if showing else (DEFAULT_PROJECT,))
 
 
 def _pipeline(command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
@@ -144,7 +157,8 @@ def _test_rocm(_command: Command, _project: ProjectName | None, workplace: Workp
 
 
 def _setup_venv(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
-    from build_tools.pipeline.setup_venv import setup_venv  # noqa: PLC0415
+    workplace.ask_ahead()
+    from build_tools.pipeline.setup_venv import setup_venv  # noqa: PLC0415 - while programs answer
 
     return setup_venv(workplace)
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from build_tools.bodies import BODIES
-from build_tools.config.project import project_names, session_name
+from build_tools.bodies import BODIES, projects_about
+from build_tools.config.project import project_names, session_name, target_variables
 from build_tools.console.select import console_for
 from build_tools.errors import HipwrightError, Kind
 from build_tools.files import machine_failure
@@ -24,6 +24,7 @@ from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
 from build_tools.options.fronts import nox_words
 from build_tools.options.helping import help_text
 from build_tools.options.resolve import resolve
+from build_tools.options.target_variables import with_target_variables
 from build_tools.options.values import close_to
 from build_tools.process import Runner, base_environment, mask, printable
 from build_tools.shown import shown
@@ -199,16 +200,19 @@ class _Edge:
 
     def resolve(self) -> Resolved:
         """Return the call's options, and speak from now on as they say."""
-        call = self.call
+        call, folder = self.call, self.call.clone / "external-builds"
+        known = project_names(folder)
         resolved = resolve(
             call.command,
             call.arguments,
             environment=call.machine,
             typed_in=call.typed_in,
             clone=call.clone,
-            projects=project_names(call.clone / "external-builds"),
+            projects=known,
             prog=call.prog,
         )
+        variables = target_variables(folder, projects_about(call.command, call.project, resolved.settings, known))
+        resolved = with_target_variables(resolved, call.command, variables, call.machine)
         self.settings = resolved.settings
         self.secrets |= _secrets(resolved.settings.build_env, _texts(resolved.settings))
         self.json, self.traceback = resolved.settings.json, resolved.settings.traceback
@@ -363,6 +367,7 @@ def _of_the_machine(failure: OSError, edge: _Edge) -> HipwrightError | None:
     if settings is None or not isinstance(name, str):
         return machine_failure(failure)
     named = {
+        "--dist-dir": settings.dist_dir,
         "--dest-dir": settings.dest_dir,
         "--output-dir": settings.output_dir,
         "--cache-dir": settings.cache_dir,

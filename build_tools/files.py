@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
+    "copy_file",
     "finished_folder",
     "free_space",
     "hold",
@@ -158,6 +159,26 @@ def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+def copy_file(source: Path, target: Path, *, option: str | None = None) -> None:
+    """Copy a file's bytes whole or not at all: a temporary name beside the target, then a rename; ``option`` names another folder.
+
+    Raises
+    ------
+    HipwrightError
+        ``folder-not-writable``, ``disk-space``.
+    """
+    make_folder(target.parent, option=option)
+    temporary = target.with_name(f"{target.name}{_PARTIAL}{secrets.token_hex(4)}")
+    try:
+        shutil.copyfile(source, temporary)
+        temporary.replace(target)
+    except OSError as error:
+        raise machine_failure(error, option=option) or error from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
 
 
 def write_text(path: Path, text: str) -> None:

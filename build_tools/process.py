@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import shlex
 import shutil
-import signal
 import subprocess
-import sys
 import threading
 import time
 from dataclasses import dataclass, field, replace
@@ -19,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Final
 from build_tools.child_end import wait_for_end
 from build_tools.errors import HipwrightError
 from build_tools.logs import first_error, how_it_ended
+from build_tools.process_groups import CREATION_FLAGS, GRACE_SECONDS, NEW_SESSION, began, end
 from build_tools.urls import mask_userinfo
 
 if TYPE_CHECKING:
@@ -36,8 +34,6 @@ ALLOWED_NAMES: Final = frozenset(
     }
 )  # fmt: skip
 """Names that children inherit; everything else of the machine's environment stays outside."""
-
-_GRACE_SECONDS: Final = 5.0
 
 
 def base_environment(machine: Mapping[str, str]) -> dict[str, str]:
@@ -148,8 +144,8 @@ class Runner:
             except subprocess.TimeoutExpired:
                 timed_out = True
             finally:
-                _end(process, alone=alone)
-            reader.join(_GRACE_SECONDS)
+                end(process, alone=alone)
+            reader.join(GRACE_SECONDS)
         done = self._finish(command, cwd=cwd, returncode=process.returncode, started=started)
         label = what or Path(command[0]).name
         if timed_out:
@@ -196,7 +192,7 @@ class Runner:
             message = f"{label} was stopped after {timeout:g} s, its time limit"
             raise HipwrightError("command-timeout", self.mask(message)) from None
         finally:
-            _end(process)
+            end(process)
             for stream in (process.stdin, process.stdout, process.stderr):
                 if stream is not None:
                     stream.close()
@@ -238,9 +234,10 @@ class Runner:
                 stderr=stderr,
                 # File modes end up in wheels, so they must not depend on who builds.
                 umask=0o022,
-                creationflags=_CREATION_FLAGS,
-                start_new_session=_NEW_SESSION,
+                creationflags=CREATION_FLAGS,
+                start_new_session=NEW_SESSION,
             )
+            began(process)
         except FileNotFoundError:
             if not cwd.is_dir():
                 message = f"cannot run {command[0]} in {cwd}: there is no such folder"
@@ -249,7 +246,6 @@ class Runner:
             raise HipwrightError("missing-tool", self.mask(message)) from None
         except OSError as error:
             raise HipwrightError("missing-tool", self.mask(f"cannot run {command[0]}: {error.strerror}")) from error
-        _WATCH.tell("+", process.pid)
         return process
 
     def _pump(self, stream: IO[bytes] | None, sink: IO[bytes]) -> None:
@@ -289,111 +285,3 @@ def mask(text: str, secrets: Collection[str]) -> str:
 def printable(argv: Sequence[str | Path]) -> str:
     """Return an argument list as one line that a person can paste into a shell."""
     return shlex.join(os.fspath(part) for part in argv)
-
-
-def _end(process: subprocess.Popen[bytes], *, alone: bool = False) -> None:
-    """End a program with all that it started, unless it has ended; with ``alone`` also what it has left behind."""
-    try:
-        if process.returncode is None or alone:
-            _end_group(process)
-    finally:
-        _WATCH.tell("-", process.pid)
-
-
-_WATCHING: Final = """
-import os, signal, sys, time
-groups = set()
-def send(number):
-    for group in list(groups):
-        try:
-            os.killpg(group, number)
-        except OSError:
-            groups.discard(group)
-for line in sys.stdin:
-    (groups.add if line[0] == "+" else groups.discard)(int(line[1:]))
-send(signal.SIGTERM)
-until = time.monotonic() + 5
-while groups and time.monotonic() < until:
-    time.sleep(0.05)
-    send(0)
-send(signal.SIGKILL)
-"""
-
-
-@dataclass(kw_only=True, slots=True)
-class _Watch:
-    """A small process beside this one that ends what runs when this one was killed and could not do it.
-
-    It is told of each program's start and end through a pipe, whose closing it takes for the end of this process. The kernel's own
-    signal to children would need code between fork and exec, which is not safe beside threads, and spares the children's children.
-    """
-
-    process: subprocess.Popen[str] | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def tell(self, sign: str, group: int) -> None:
-        """Tell it that a process group began (``+``) or ended (``-``)."""
-        if os.name == "nt":
-            return
-        with self.lock, contextlib.suppress(OSError):
-            if self.process is None and sign == "+":
-                self.process = subprocess.Popen(  # noqa: S603
-                    [sys.executable, "-I", "-S", "-c", _WATCHING],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    text=True,
-                    cwd="/",
-                    start_new_session=True,
-                )
-                atexit.register(self.close)
-            if self.process is not None and self.process.stdin is not None:
-                self.process.stdin.write(f"{sign}{group}\n")
-                self.process.stdin.flush()
-
-    def close(self) -> None:
-        """Let it go."""
-        if self.process is not None and self.process.stdin is not None:
-            with contextlib.suppress(OSError):
-                self.process.stdin.close()
-            self.process.wait()
-
-
-_WATCH: Final = _Watch()
-
-if sys.platform == "win32":
-    _CREATION_FLAGS: Final = subprocess.CREATE_NEW_PROCESS_GROUP
-    _NEW_SESSION: Final = False
-
-    def _end_group(process: subprocess.Popen[bytes]) -> None:
-        """End a program and all that it started."""
-        subprocess.run(  # noqa: S603
-            ["taskkill", "/F", "/T", "/PID", str(process.pid)],  # noqa: S607
-            check=False,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        process.wait()
-
-else:
-    _CREATION_FLAGS: Final = 0
-    _NEW_SESSION: Final = True
-
-    def _end_group(process: subprocess.Popen[bytes]) -> None:
-        """End a program and all that it started: a polite signal to the group first, then the hard one."""
-        try:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_GRACE_SECONDS)
-        finally:
-            # A child of the child may still be there after its parent went, and whoever is impatient wants all of them gone.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            # Where nobody takes leave of the others, they are counted on; they do nothing any more.
-            until = time.monotonic() + 1
-            with contextlib.suppress(OSError):
-                while time.monotonic() < until:
-                    os.killpg(process.pid, 0)
-                    time.sleep(0.01)

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import functools
 import os.path
-from dataclasses import dataclass, replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from build_tools import digest
+from build_tools.builds.visual_studio import machine_programs, wanted_environment
 from build_tools.config.buckets import bucket_table, external_folder
 from build_tools.config.project import SdistOrigin
-from build_tools.environments.download import fetch_sdist
 from build_tools.environments.interpreter import find_interpreter
-from build_tools.environments.make import make_environment
 from build_tools.environments.network import path_of
 from build_tools.environments.settings import DECIDING_NAMES, read_base_index, settings_files
 from build_tools.errors import HipwrightError, Where
 from build_tools.options.fronts import nox_words
-from build_tools.sources.git import Git
-from build_tools.sources.origin import open_origin
-from build_tools.sources.pins import is_address
-from build_tools.sources.urls import place_with_secrets
-from build_tools.stores.open import open_store
 from build_tools.stores.place import RunPlace, runs_for_fork
 from build_tools.stores.run_outputs import RunOutputs
 from build_tools.stores.s3_access import Access
@@ -31,7 +26,9 @@ from build_tools.urls import foreign_scheme, is_url, mask_userinfo, redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from concurrent.futures import Future
 
+    from build_tools.builds.developer_prompt import VisualStudio
     from build_tools.config.project import Project
     from build_tools.console.events import Console
     from build_tools.environments.interpreter import Interpreter
@@ -70,6 +67,7 @@ class Workplace:
     runner: Runner
     console: Console
     resolved: Resolved
+    _ahead: dict[str, Future[Any]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def settings(self) -> Settings:
@@ -129,6 +127,8 @@ class Workplace:
         HipwrightError
             As :func:`build_tools.stores.open.open_store`.
         """
+        from build_tools.stores.open import open_store  # noqa: PLC0415 - few commands need stores
+
         named = address or self.store_address
         known = bucket_table().find(named.removeprefix("s3://").partition("/")[0]) if named.startswith("s3://") else None
         try:
@@ -209,17 +209,44 @@ class Workplace:
         chosen = bucket_table().of_run(repository=named, release_type=settings.release_type or "ci", fork=fork)
         return f"s3://{chosen.bucket.name}", chosen.external_repo
 
+    def ask_ahead(self) -> None:
+        """Begin to ask for the base index and the target interpreters, while the command goes on: programs take their time to answer."""
+        pool = ThreadPoolExecutor(2)
+        self._ahead["interpreters"] = pool.submit(self._find_interpreters)
+        self._ahead["base"] = pool.submit(self._read_base)
+        pool.shutdown(wait=False)
+
     @functools.cached_property
     def base(self) -> BaseIndex:
         """The base index, as this machine's pip has it; its network also knows how the named sources of owned packages are entered."""
+        return self._ahead["base"].result() if "base" in self._ahead else self._read_base()
+
+    def _read_base(self) -> BaseIndex:
         base = read_base_index(self.machine, self.runner, python=self.python, cwd=self.typed_in)
         settings = self.settings
         named = (*settings.rocm_find_links, settings.rocm_index_url, *settings.find_links, settings.index_url)
         return base.knowing(tuple(place for place in named if place))
 
     @functools.cached_property
+    def visual_studio(self) -> VisualStudio | None:
+        """The compiler environment that builds on Windows have; None elsewhere, and where a person brings one by ``--build-env``.
+
+        Raises
+        ------
+        HipwrightError
+            As :func:`build_tools.builds.visual_studio.wanted_environment`.
+        """
+        if self.platform is not Platform.WINDOWS:
+            return None
+        programs = machine_programs(self.machine, self.python)
+        return wanted_environment(self.machine, self.runner, programs, overrides=self.settings.build_env, console=self.console)
+
+    @functools.cached_property
     def interpreters(self) -> Mapping[str | None, Interpreter]:
         """The target interpreters by what ``--python`` named; hipwright's own, under None, when it named none."""
+        return self._ahead["interpreters"].result() if "interpreters" in self._ahead else self._find_interpreters()
+
+    def _find_interpreters(self) -> Mapping[str | None, Interpreter]:
         wanted: tuple[str | None, ...] = self.settings.python or (None,)
         return {text: find_interpreter(text, default=self.python, runner=self.runner, platform=self.platform) for text in wanted}
 
@@ -270,6 +297,8 @@ class Workplace:
         HipwrightError
             ``bad-option-value`` when one is no ``PATH=URL``, ``option-conflict`` when a path has two.
         """
+        from build_tools.sources.pins import is_address  # noqa: PLC0415 - not every command needs sources
+
         flag = f"--{name}-submodule-url"
         found: dict[str, str] = {}
         for text in self.settings.submodule_url.get(name, ()):
@@ -298,6 +327,11 @@ class Workplace:
         HipwrightError
             What fetching or importing it raises.
         """
+        from build_tools.environments.download import fetch_sdist  # noqa: PLC0415 - not every command needs sources
+        from build_tools.sources.git import Git  # noqa: PLC0415
+        from build_tools.sources.origin import open_origin  # noqa: PLC0415
+        from build_tools.sources.urls import place_with_secrets  # noqa: PLC0415
+
         url = self.settings.origin.get(project.name) or recorded
         sdist = None
         if isinstance(project.origin, SdistOrigin) and url is None:
@@ -328,16 +362,41 @@ class Workplace:
         HipwrightError
             As :func:`build_tools.environments.make.make_environment`.
         """
-        return make_environment(
-            request,
-            envs=self.work_dir / "envs",
-            cache=self.cache,
-            base=self.base,
-            runner=runner,
-            platform=self.platform,
-            say=self.console.say,
-            wait=self.settings.wait,
-            log=log,
-            pip=self.python,
-            renew=renew,
-        )
+        from build_tools.environments.make import make_environment  # noqa: PLC0415 - not every command makes environments
+
+        return make_environment(request, envs=self.work_dir / "envs", renew=renew, **self._making(runner, log))
+
+    def environment_in(
+        self,
+        folder: Path,
+        request: EnvironmentRequest,
+        *,
+        guard: Path | None,
+        runner: Runner,
+        log: Path,
+        renew: bool,
+        option: str | None = "--work-dir",
+    ) -> tuple[EnvironmentRecord, bool]:
+        """Make an environment in a folder of its own, or keep the one that is there; return it, and whether it was made.
+
+        Raises
+        ------
+        HipwrightError
+            As :func:`build_tools.environments.make.make_environment_in`, which tells the parameters.
+        """
+        from build_tools.environments.make import make_environment_in  # noqa: PLC0415 - not every command makes environments
+
+        return make_environment_in(folder, request, guard=guard, renew=renew, option=option, **self._making(runner, log))
+
+    def _making(self, runner: Runner, log: Path) -> dict[str, Any]:
+        """Return what the making of every environment is given."""
+        return {
+            "cache": self.cache,
+            "base": self.base,
+            "runner": runner,
+            "platform": self.platform,
+            "say": self.console.say,
+            "wait": self.settings.wait,
+            "log": log,
+            "pip": self.python,
+        }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -30,6 +31,7 @@ SCRUBBED: Final = (
     "MAX_JOBS",
     "NOX",
     "NO_COLOR",
+    "PYTHONDONTWRITEBYTECODE",
     "PYTHONHOME",
     "PYTHONPATH",
     "PYTORCH_",
@@ -48,6 +50,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for name in list(os.environ):
         if name.startswith(SCRUBBED) and not name.startswith(KEPT):
             del os.environ[name]
+    # Where Python is told to keep nothing that it compiles, each command of a test would compile all of build_tools, for half a second.
+    sys.dont_write_bytecode = False
     os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1", PIP_NO_INDEX="1", TZ="UTC")
     # Credentials of the machine's own would make a test reach what it must not; to ask for some takes seconds.
     os.environ.update(AWS_CONFIG_FILE=os.devnull, AWS_SHARED_CREDENTIALS_FILE=os.devnull, AWS_EC2_METADATA_DISABLED="true")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from build_tools.receipts.values import CacheUse
     from build_tools.stores.base import Store
 
-__all__ = ["RunningCache", "running_cache"]
+__all__ = ["RunningCache", "build_settings", "running_cache"]
 
 _START_SECONDS: Final = 60.0
 _ASK_SECONDS: Final = 60.0
@@ -129,7 +129,7 @@ def _sccache(
     # The names of sockets may have a hundred characters, which a work dir has soon.
     with _short_folder() as short:
         address = _address(settings.platform, short)
-        client = {name: value for name, value in values.items() if name not in _OF_SERVER} | address
+        client = build_settings(values)[0] | address
         server = _Server(settings=settings, runner=runner, scratch=scratch, address=address)
         server.start({**values, **address, **credentials})
 
@@ -156,6 +156,12 @@ _OF_SERVER: Final = frozenset(
     | {"SCCACHE_S3_NO_CREDENTIALS", "SCCACHE_S3_RW_MODE", "SCCACHE_DIR", "SCCACHE_CACHE_SIZE"}
 )
 """Settings that only the server needs: a build that finds no server compiles without a cache and not into another one."""
+
+
+def build_settings(values: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return a tool's settings in two parts: what a build gets of them, and what the build's own server alone gets."""
+    of_server = {name: value for name, value in values.items() if name in _OF_SERVER}
+    return {name: value for name, value in values.items() if name not in of_server}, of_server
 
 
 @dataclass(kw_only=True, slots=True)

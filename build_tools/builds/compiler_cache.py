@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,13 +19,15 @@ from build_tools.types import Platform
 from build_tools.urls import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 __all__ = [
     "TOOLS",
     "Bucket",
     "CacheKey",
+    "CacheLayer",
     "CacheSettings",
+    "cache_layer",
     "find_program",
     "launchers",
     "launching_script",
@@ -42,6 +44,9 @@ _UNITS: Final = {"M": 1, "G": 1024, "T": 1024 * 1024}
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([MGT])(?:i?B)?", re.IGNORECASE)
 _LAUNCHING_HIPCC: Final = Version("7.13.0.dev0")
 """The first ROCm whose hipcc puts a launcher before its clang (``HIP_CLANG_LAUNCHER``)."""
+
+_SCRIPTS: Final = {"CC": "cc", "CXX": "c++"}
+"""The scripts that start a compiler through the cache, by the variable that names one."""
 
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9.+-]+")
 _PREFIX_MAP: Final = re.compile(r"(?<!\S)-ffile-prefix-map=(\S+)")
@@ -206,6 +211,61 @@ def tool_settings(settings: CacheSettings, *, scratch: Path) -> dict[str, str]:
     if not bucket.signed:
         values |= {"SCCACHE_S3_NO_CREDENTIALS": "true", "SCCACHE_S3_RW_MODE": "READ_ONLY"}
     return values
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CacheLayer:
+    """What a compiler cache adds to one build: variables, the scripts that some of them name, and a sentence on what is not kept."""
+
+    variables: Mapping[str, str]
+    scripts: Mapping[Path, str] = field(default_factory=dict)
+    missed: str | None = None
+
+
+def cache_layer(
+    settings: CacheSettings,
+    own: Mapping[str, str],
+    *,
+    environment: Mapping[str, str],
+    rocm: str | None,
+    compiles: str,
+    compiler: str,
+    folder: Path,
+    overrides: Collection[str] = (),
+) -> CacheLayer:
+    """Return what a compiler cache adds to a build; what a person set stays as it is.
+
+    Parameters
+    ----------
+    settings
+        The cache.
+    own
+        The tool's own settings, as far as the build gets them.
+    environment
+        The build's variables without it.
+    rocm
+        The ROCm version of the build, None without ROCm.
+    compiles
+        Who runs the compilers, as ``build.compiles`` of the project says.
+    compiler
+        The C++ compiler that the build takes where no variable names one.
+    folder
+        Where scripts are to lie.
+    overrides
+        The variables that a person set.
+    """
+    scripts = {}
+    if compiles == "setuptools" and settings.platform is Platform.LINUX:
+        named = {"CC": environment.get("CC", "cc"), "CXX": environment.get("CXX", compiler)}
+        scripts = {name: (folder / _SCRIPTS[name], launching_script(settings, program)) for name, program in named.items()}
+    compilers = {name: str(path) for name, (path, _text) in scripts.items()}
+    layer, missed = launchers(settings, rocm=rocm, compilers=compilers or None)
+    whole = {**own, **layer, **relocatable(settings, environment)}
+    return CacheLayer(
+        variables={name: value for name, value in whole.items() if name not in overrides},
+        scripts=dict(scripts.values()),
+        missed=missed,
+    )
 
 
 def launchers(

@@ -92,13 +92,17 @@ _KINDS: Final = (
         name="linker",
         begins=re.compile(
             r".*(undefined reference to|multiple definition of|ld(\.lld|\.bfd|\.gold)?(\.exe)?: (error: )?(undefined|cannot find|.*: file not recognized)"
-            r"|lld(-link)?: error:|LINK : fatal error|error LNK\d+|cannot find -l)"
+            r"|lld(-link)?: error:|(LINK|LIB|CVTRES|RC) : fatal error|mt(\.exe)? : general error|error LNK\d+|cannot find -l)"
         ),
         before=re.compile(r".*: in function |FAILED: "),
         ends=_NEXT_STEP,
     ),
     _Kind(name="ninja", begins=re.compile(r"ninja: error: |ninja: fatal: "), ends=_NEXT_STEP),
-    _Kind(name="make", begins=re.compile(r"make(\[\d+\])?: \*\*\* No rule to make target"), ends=_NEXT_STEP),
+    _Kind(
+        name="make",
+        begins=re.compile(r"make(\[\d+\])?: \*\*\* No rule to make target|NMAKE : fatal error U"),
+        ends=_NEXT_STEP,
+    ),
     _Kind(name="ninja", begins=re.compile(r"FAILED: "), ends=re.compile(r"\[\d+/\d+\]|ninja: "), weak=True),
     _Kind(name="Python", begins=re.compile(r"\s*Traceback \(most recent call last\):"), weak=True),
     _Kind(name="build", begins=re.compile(r"(error|ERROR|Error|fatal): .+|.*\bcommand '.+' failed"), ends=_BLANK, weak=True),

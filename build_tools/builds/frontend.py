@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,26 +12,22 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from build_tools import digest
-from build_tools.builds.build_requires import refuse_unmet
 from build_tools.builds.command import build_command, kept_folder, working_folder
-from build_tools.builds.generated import judge_generated, place_generated, with_generated
+from build_tools.builds.generated import place_generated, with_generated
 from build_tools.builds.hooks import load_hooks
-from build_tools.builds.plan import plan_build
-from build_tools.builds.preflight import prove_compiler, prove_hip_compiler
-from build_tools.builds.variables import BuildFolders, find_sdk_parts
+from build_tools.builds.preparation import RUN, Subject
+from build_tools.builds.variables import BuildFolders
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import free_space, make_folder, remove_tree
 from build_tools.receipts.values import BuiltWheels, WheelFile
 from build_tools.rocm.provision import BUILD_FILES, build_folder
 from build_tools.sources.export import materialise
-from build_tools.types import GfxTarget
 from build_tools.wheels.name import parse_wheel_name
 from build_tools.wheels.rewrite import open_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from build_tools.builds.hooks import ProjectHooks
     from build_tools.builds.plan import BuildPlan, BuildWishes
     from build_tools.builds.preflight import Compiler
     from build_tools.builds.workshop import Bench, Workshop
@@ -40,7 +36,7 @@ if TYPE_CHECKING:
     from build_tools.receipts.lock import LockedProject
     from build_tools.receipts.values import Sdk, SourceTree
     from build_tools.sources.git import Git
-    from build_tools.types import Platform
+    from build_tools.types import GfxTarget, Platform
 
 __all__ = ["DIST", "LEAST_SPACE", "build_wheel"]
 
@@ -128,22 +124,20 @@ def build_wheel(
     """
     make_folder(folder)
     free_space(folder, space)
-    build = _Build(
+    subject = Subject(
         project=project,
         project_folder=project_folder,
+        hooks=load_hooks(project_folder),
         source=source,
         sdk=sdk,
         locked=locked,
-        hooks=load_hooks(project_folder),
-        git=git,
-        runner=runner,
         platform=platform,
-        targets=targets or tuple(GfxTarget(name) for name in sdk.targets),
+        targets=targets,
         jobs=jobs,
-        log=log,
         inside=inside,
         wishes=wishes,
     )
+    build = _Build(subject=subject, git=git, runner=runner, log=log)
     if workshop is None:
         scratch = folder / _SCRATCH
         remove_tree(scratch)
@@ -169,22 +163,12 @@ def build_wheel(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Build:
-    """All that makes a build what it is, but for the folders that it happens in."""
+    """All that makes a build what it is, but for the folders that it happens in, and how it is run."""
 
-    project: Project
-    project_folder: Path
-    source: SourceTree
-    sdk: Sdk
-    locked: LockedProject
-    hooks: ProjectHooks
+    subject: Subject
     git: Git
     runner: Runner
-    platform: Platform
-    targets: tuple[GfxTarget, ...]
-    jobs: int | None
     log: Path
-    inside: bool
-    wishes: BuildWishes | None
 
     def make(
         self,
@@ -195,32 +179,12 @@ class _Build:
         on_plan: Callable[[BuildPlan, Compiler, Compiler | None], None] = lambda _plan, _compiler, _hip: None,
     ) -> BuiltWheels:
         """Build in ``scratch``, and put the wheel into ``<output>/dist``; the parameters are those of :func:`build_wheel`."""
-        project, source, sdk, runner, log = self.project, self.source, self.sdk, self.runner, self.log
+        subject, runner, log = self.subject, self.runner, self.log
+        project, source, sdk = subject.project, subject.source, subject.sdk
         folders = BuildFolders(tree=scratch / "src", home=scratch / "home", temporary=scratch / "tmp")
-        plan = plan_build(
-            project,
-            self.project_folder,
-            source=source,
-            sdk=sdk,
-            locked=self.locked,
-            hooks=self.hooks,
-            parts=find_sdk_parts(sdk),
-            folders=folders,
-            platform=self.platform,
-            path=runner.environment.get("PATH", ""),
-            targets=self.targets,
-            jobs=self.jobs,
-            inside=self.inside,
-            wishes=self.wishes,
-        )
-        generated = self.hooks.generated_files(plan.context)
-        judge_generated(generated, hooks=self.hooks.file)
-        for made in (folders.home, folders.temporary, scratch / "run", scratch / "out"):
-            made.mkdir(parents=True)
-        compiler = self._compiler(plan, scratch)
-        hip = prove_hip_compiler(runner, sdk, platform=self.platform, scratch=scratch, environment=plan.environment)
-        if bench is not None:
-            plan = replace(plan, environment=bench.variables(project, plan, compiler))
+        prepared = subject.prepare(folders, scratch=scratch, runner=runner, bench=bench)
+        plan, compiler, hip = prepared.plan, prepared.compiler, prepared.hip
+        (scratch / "out").mkdir()
         on_plan(plan, compiler, hip)
         _tell(log, plan, compiler, hip, mask=runner.mask)
         if bench is None or bench.tree is None:
@@ -229,17 +193,9 @@ class _Build:
             named = {"the compiler": compiler.version, "the HIP compiler": hip.version if hip is not None else "none"}
             bench.bring(source, plan, named, git=self.git)
         begins = _build_folder(project, folders.tree)
-        self.hooks.prepare_sources(folders.tree, plan.context)
-        place_generated(generated, begins)
-        refuse_unmet(
-            project,
-            folder=begins,
-            environment=sdk.environment,
-            variables=plan.environment,
-            runner=runner,
-            platform=self.platform,
-            cwd=scratch / "run",
-        )
+        subject.hooks.prepare_sources(folders.tree, plan.context)
+        place_generated(prepared.generated, begins)
+        subject.require_met(plan, begins, scratch=scratch, runner=runner)
         with contextlib.nullcontext(runner) if bench is None else bench.watched(runner, project, log=log) as watched:
             watched.run(
                 build_command(
@@ -249,7 +205,7 @@ class _Build:
                     outdir=scratch / "out",
                     more=kept_folder(project, begins, plan.environment),
                 ),
-                cwd=working_folder(project, folder=begins, empty=scratch / "run"),
+                cwd=working_folder(project, folder=begins, empty=scratch / RUN),
                 log=log,
                 env=plan.environment,
                 timeout=project.build.time_limit_minutes * 60.0,
@@ -263,7 +219,7 @@ class _Build:
             scratch / "out",
             output,
             log,
-            lambda made: with_generated(made, generated, folder=begins, jobs=self.jobs or 1),
+            lambda made: with_generated(made, prepared.generated, folder=begins, jobs=subject.jobs or 1),
         )
         _prove_version(project, output / wheel.path, plan, log)
         return BuiltWheels(
@@ -276,17 +232,6 @@ class _Build:
             targets=plan.targets,
             local=plan.local,
         )
-
-    def _compiler(self, plan: BuildPlan, scratch: Path) -> Compiler:
-        """Return the compiler of a build; where there is none and a person has said where to look, that is what is told."""
-        try:
-            return prove_compiler(self.runner, platform=self.platform, scratch=scratch, environment=plan.environment)
-        except HipwrightError as error:
-            said = sorted({"CXX", "PATH"} & plan.context.overrides.keys())
-            if error.code.name != "no-compiler" or not said:
-                raise
-            hint = f"--build-env sets {' and '.join(said)}: see whether a compiler is there"
-            raise HipwrightError(error.code.name, error.message, hint=hint, excerpt=error.excerpt) from error
 
 
 def _tell(log: Path, plan: BuildPlan, compiler: Compiler, hip: Compiler | None, *, mask: Callable[[str], str]) -> None:

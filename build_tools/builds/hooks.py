@@ -2,6 +2,8 @@
 
 ``hooks.py`` is loaded by path and leaves no trace in the import system. It may define the functions of :class:`Hooks`, each of them
 optional; a public function of another name is an error, because nothing would ever call it.
+
+Hooks run in this process. One that would end it fails as any other; see :mod:`build_tools.builds.hook_guard` for what cannot be seen.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from build_tools.builds.hook_guard import guarded
 from build_tools.errors import HipwrightError, Where
 from build_tools.shown import shown
 
@@ -34,7 +37,7 @@ class BuildContext:
     build runs in; ``source_date`` is the upstream commit's time, in seconds since 1970. ``packages`` has the version of each package that
     the build has, by its normalised name; ``preloads`` are the libraries of ROCm's packages that the wheel loads by itself. ``overrides``
     are the variables that a person set (``--build-env``), which win over what a hook returns; ``machine`` those of the machine that
-    ``project.toml`` lets in, as far as they are set.
+    ``project.toml`` lets in, as far as they are set, and on Windows those of Visual Studio.
     """
 
     project: str
@@ -131,7 +134,8 @@ class ProjectHooks:
 
     def _call(self, function: Callable[..., Any], *arguments: object) -> object:
         try:
-            return function(*arguments)
+            with guarded():
+                return function(*arguments)
         except (HipwrightError, KeyboardInterrupt):
             raise
         # SystemExit among them: a hook that ends the process would end a failed build as a good one.
@@ -181,7 +185,8 @@ def load_hooks(project_folder: Path) -> ProjectHooks:
     try:
         source = path.read_bytes()
         code = compile(source, str(path), "exec", dont_inherit=True)
-        exec(code, module.__dict__)  # noqa: S102 - the recipe's own code; the import system would keep it and write byte code beside it
+        with guarded():
+            exec(code, module.__dict__)  # noqa: S102 - the recipe's own code; the import system would keep it and write byte code beside it
     except KeyboardInterrupt:
         raise
     except BaseException as error:

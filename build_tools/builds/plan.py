@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,7 +12,14 @@ from packaging.version import Version
 
 from build_tools import digest
 from build_tools.builds.hooks import BuildContext
-from build_tools.builds.variables import common_variables, computed_variables, constants, machine_variables, merge
+from build_tools.builds.variables import (
+    common_variables,
+    computed_variables,
+    constants,
+    machine_variables,
+    merge,
+    studio_variables,
+)
 from build_tools.builds.version import build_version, bundled_version
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import Platform
@@ -20,6 +27,7 @@ from build_tools.types import Platform
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from build_tools.builds.developer_prompt import VisualStudio
     from build_tools.builds.hooks import ProjectHooks
     from build_tools.builds.variables import BuildFolders, SdkParts
     from build_tools.config.project import Project
@@ -43,6 +51,8 @@ class BuildWishes:
         The variables that a person set: the last word; one with an empty value is taken away.
     machine
         The machine's environment as found, of which the project's recipe lets some variables in.
+    studio
+        The compiler environment of Windows; None elsewhere, and where a person brings compilers by ``overrides``.
     cache
         The variables that put a compiler cache to work.
     names_commit
@@ -53,6 +63,7 @@ class BuildWishes:
 
     overrides: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, str] = field(default_factory=dict)
+    studio: VisualStudio | None = None
     cache: Mapping[str, str] = field(default_factory=dict)
     names_commit: bool = False
     edited_before: tuple[Sha256, ...] = ()
@@ -69,7 +80,7 @@ class BuildPlan:
     """What a build will be.
 
     ``pins`` are the requirements that the wheel must state exactly; ``environment`` comes on top of the runner's base. ``local`` is the
-    digest of a person's changes that get into it.
+    digest of a person's changes that get into it. ``studio`` is the part of ``environment`` that is Visual Studio's.
     """
 
     version: str
@@ -78,6 +89,7 @@ class BuildPlan:
     environment: Mapping[str, str]
     context: BuildContext
     local: Sha256 | None = None
+    studio: VisualStudio | None = None
 
 
 def plan_build(
@@ -112,6 +124,7 @@ def plan_build(
         raise HipwrightError("lock-conflict", message, hint="provision again: --force provision")
     wishes = wishes or BuildWishes()
     machine = machine_variables(project, platform, wishes.machine)
+    studio = studio_variables(project, platform, wishes.studio)
     local = wishes.local_digest(source)
     commit = source.upstream if wishes.names_commit and project.wheel.development_commit else None
     version = _version(project, project_folder, source.base_version, sdk, platform, local=local, commit=commit)
@@ -131,13 +144,21 @@ def plan_build(
         packages=build_packages(project, sdk=sdk, locked=locked),
         preloads=project.wheel.windows_preloads if platform is Platform.WINDOWS else project.wheel.linux_preloads,
         overrides=wishes.overrides,
-        machine=machine,
+        machine={**machine, **studio},
     )
     environment = merge(
         common_variables(
-            sdk, parts=parts, folders=folders, platform=platform, path=path, source_date=source.upstream_date, jobs=jobs
+            sdk,
+            parts=parts,
+            folders=folders,
+            platform=platform,
+            path=path,
+            source_date=source.upstream_date,
+            jobs=jobs,
+            studio=wishes.studio,
         ),
         machine,
+        studio,
         constants(project, platform),
         computed_variables(
             project,
@@ -152,8 +173,19 @@ def plan_build(
         wishes.cache,
     )
     # Not merged: where a person sets flags, these are the flags.
-    whole = {name: value for name, value in {**environment, **wishes.overrides}.items() if value}
-    return BuildPlan(version=version, pins=pins, targets=targets, environment=whole, context=context, local=local)
+    windows = platform is Platform.WINDOWS
+    said = {name.upper() for name in wishes.overrides} if windows else wishes.overrides.keys()
+    kept = {name: value for name, value in environment.items() if (name.upper() if windows else name) not in said}
+    whole = {name: value for name, value in {**kept, **wishes.overrides}.items() if value}
+    return BuildPlan(
+        version=version,
+        pins=pins,
+        targets=targets,
+        environment=whole,
+        context=context,
+        local=local,
+        studio=replace(wishes.studio, variables=studio) if studio and wishes.studio is not None else None,
+    )
 
 
 def build_packages(project: Project, *, sdk: Sdk, locked: LockedProject) -> dict[str, str]:

@@ -23,7 +23,7 @@ _CANDIDATES: Final = {Platform.LINUX: ("c++", "g++", "clang++"), Platform.WINDOW
 _PROGRAM: Final = "#include <cstdlib>\n#include <new>\nint main() { return new (std::nothrow) int(1) != nullptr ? EXIT_SUCCESS : EXIT_FAILURE; }\n"
 _HINTS: Final = {
     Platform.LINUX: "install one: apt-get install g++, or dnf install gcc-c++",
-    Platform.WINDOWS: "install the Visual Studio Build Tools and run from their developer prompt",
+    Platform.WINDOWS: "install the Build Tools for Visual Studio with the workload 'Desktop development with C++'",
 }
 _LIMIT_SECONDS: Final = 60.0
 _MICROSOFT: Final = frozenset({"cl", "clang-cl"})

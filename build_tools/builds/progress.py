@@ -55,7 +55,7 @@ class BuildProgress:
     say
         Told of each phase.
     progress
-        Told of how many steps are done, of how many.
+        Told of how many steps are done, of how many; of 0 where nobody knows.
     earlier
         An earlier build.
     clock
@@ -88,9 +88,10 @@ class BuildProgress:
         elif _DISTUTILS.match(text) and not self._repeats:
             self._enter("compiling")
             self._compiled()
-            if self.earlier is not None and self.earlier.objects and self.objects is not None:
-                total = max(self.earlier.objects, self.objects)
-                self.progress(self._words(self.objects, total), self.objects, total)
+            done = self.objects or 0
+            # Without an earlier build nobody knows how many there will be.
+            total = max(self.earlier.objects, done) if self.earlier is not None and self.earlier.objects else 0
+            self.progress(self._words(done, total), done, total)
         else:
             self._look_for_phase(text)
         # Of a step that failed ninja prints the command again.
@@ -138,7 +139,7 @@ class BuildProgress:
         since = done - self._first
         if since >= _LEAST_DONE and self._counting >= 0 and self.clock() > self._counting:
             return (self.clock() - self._counting) / since * (total - done)
-        if self.earlier is not None:
+        if self.earlier is not None and total:
             return max(0.0, self.earlier.seconds * (1 - done / total))
         return None
 

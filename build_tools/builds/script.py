@@ -22,7 +22,12 @@ _OF_THE_SHELL: Final = ("PWD", "OLDPWD", "SHLVL", "_", "PSModulePath", "PSExecut
 
 
 def environment_script(
-    environment: Mapping[str, str], *, platform: Platform, about: Sequence[str], folders: Sequence[Path]
+    environment: Mapping[str, str],
+    *,
+    platform: Platform,
+    about: Sequence[str],
+    folders: Sequence[Path],
+    programs: Mapping[Path, str] | None = None,
 ) -> str:
     """Return a script that gives a shell the environment of a build: for ``sh`` and its kin, on Windows for PowerShell.
 
@@ -38,6 +43,8 @@ def environment_script(
         What is said at the top, a line each.
     folders
         Folders that must be there.
+    programs
+        Scripts that the variables name, with their text; for ``sh`` alone.
 
     Raises
     ------
@@ -55,11 +62,14 @@ def environment_script(
     if platform is Platform.WINDOWS:
         lines = [*head, *_powershell(kept, values, folders)]
     else:
-        lines = [*head, *_posix(kept, values, folders)]
+        lines = [*head, *_posix(kept, values, folders, programs or {})]
     return "\n".join(lines) + "\n"
 
 
-def _posix(kept: Sequence[str], values: Sequence[tuple[str, str]], folders: Sequence[Path]) -> list[str]:
+def _posix(
+    kept: Sequence[str], values: Sequence[tuple[str, str]], folders: Sequence[Path], programs: Mapping[Path, str]
+) -> list[str]:
+    needed = dict.fromkeys([*folders, *(path.parent for path in programs)])
     plain = [name for name in kept if _NAME.fullmatch(name)]
     # awk lists names without their values, which may have lines; `unset` is asked one by one, as shells refuse some.
     return [
@@ -70,7 +80,12 @@ def _posix(kept: Sequence[str], values: Sequence[tuple[str, str]], folders: Sequ
         "    esac",
         "done",
         "unset _hipwright",
-        *(f"mkdir -p -- {_quote(str(folder))}" for folder in folders),
+        *(f"mkdir -p -- {_quote(str(folder))}" for folder in needed),
+        # Written although the shell may be told to replace no file.
+        *(
+            f"printf %s {_quote(text)} >| {_quote(str(path))} && chmod 755 -- {_quote(str(path))}"
+            for path, text in programs.items()
+        ),
         *(f"export {name}={_quote(value)}" for name, value in values),
     ]
 

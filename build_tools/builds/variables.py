@@ -1,8 +1,8 @@
 """The environment of a build as pure functions of what is built, with what, and where.
 
 A build inherits only what the runner's base environment lets through; what these functions return comes on top of that, in this
-order: common to all builds, the machine's that are let in, the project's constants, computed values, the project's hook, the compiler
-cache, and what a person set for this build. An empty value takes a variable away.
+order: common to all builds, the machine's that are let in, on Windows those of Visual Studio, the project's constants, computed values, the
+project's hook, the compiler cache, and what a person set for this build. An empty value takes a variable away.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import PurePath
 
+    from build_tools.builds.developer_prompt import VisualStudio
     from build_tools.config.project import Project
     from build_tools.receipts.values import Sdk
     from build_tools.types import CommitId, GfxTarget
@@ -35,17 +36,10 @@ __all__ = [
     "find_sdk_parts",
     "machine_variables",
     "merge",
+    "studio_variables",
 ]
 
 _APPENDED: Final = ("CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")
-
-_MICROSOFT: Final = frozenset(
-    {
-        "INCLUDE", "LIB", "LIBPATH", "UCRTVERSION", "UNIVERSALCRTSDKDIR", "VCINSTALLDIR", "VCTOOLSINSTALLDIR", "VCTOOLSVERSION",
-        "VSCMD_ARG_HOST_ARCH", "VSCMD_ARG_TGT_ARCH", "VSCMD_VER", "WINDOWSSDKDIR", "WINDOWSSDKVERSION",
-    }
-)  # fmt: skip
-"""What a developer prompt of Visual Studio sets and its compilers and linkers read; nothing is compiled on Windows without."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -79,7 +73,15 @@ def find_sdk_parts(sdk: Sdk) -> SdkParts:
 
 
 def common_variables(
-    sdk: Sdk, *, parts: SdkParts, folders: BuildFolders, platform: Platform, path: str, source_date: int, jobs: int | None
+    sdk: Sdk,
+    *,
+    parts: SdkParts,
+    folders: BuildFolders,
+    platform: Platform,
+    path: str,
+    source_date: int,
+    jobs: int | None,
+    studio: VisualStudio | None = None,
 ) -> dict[str, str]:
     """Return what every build gets, whatever the project.
 
@@ -102,10 +104,13 @@ def common_variables(
         The time of the upstream commit, in seconds since 1970.
     jobs
         How many programs may run at once; None leaves it to the project's build system.
+    studio
+        The compiler environment of Windows, whose folders come before the machine's search path.
     """
     windows = platform is Platform.WINDOWS
     python = _pure(sdk.environment.python, platform)
-    programs = [str(python.parent), *([sdk.bin] if sdk.bin else []), *([path] if path else [])]
+    compilers = studio.path if studio is not None and windows else ()
+    programs = [str(python.parent), *([sdk.bin] if sdk.bin else []), *compilers, *([path] if path else [])]
     values = {
         "PATH": (";" if windows else ":").join(programs),
         "VIRTUAL_ENV": sdk.environment.folder,
@@ -123,6 +128,8 @@ def common_variables(
     }
     if windows:
         values |= {"TEMP": str(folders.temporary), "TMP": str(folders.temporary)}
+        # What a build fetches by itself lies deeper than our own clones.
+        values |= {"GIT_CONFIG_COUNT": "2", "GIT_CONFIG_KEY_1": "core.longPaths", "GIT_CONFIG_VALUE_1": "true"}
     else:
         prefix_map = f"-ffile-prefix-map={folders.tree}=."
         values |= {"HOME": str(folders.home), "TMPDIR": str(folders.temporary), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
@@ -151,7 +158,7 @@ def _sdk_variables(sdk: Sdk, parts: SdkParts, *, windows: bool) -> dict[str, str
 def machine_variables(project: Project, platform: Platform, machine: Mapping[str, str]) -> dict[str, str]:
     """Return the variables of the machine that a project's build may have, as far as they are set; no other one reaches it.
 
-    These are what ``build.machine-variables`` names, and on Windows the developer prompt's own; names there have no case.
+    These are what ``build.machine-variables`` names; names have no case on Windows.
 
     Parameters
     ----------
@@ -165,8 +172,18 @@ def machine_variables(project: Project, platform: Platform, machine: Mapping[str
     if platform is not Platform.WINDOWS:
         return {name: machine[name] for name in project.build.machine_variables if machine.get(name)}
     names = {name.upper(): name for name in project.build.machine_variables}
-    allowed = names.keys() | _MICROSOFT
-    return {names.get(name.upper(), name): value for name, value in machine.items() if value and name.upper() in allowed}
+    return {names[name.upper()]: value for name, value in machine.items() if value and name.upper() in names}
+
+
+def studio_variables(project: Project, platform: Platform, studio: VisualStudio | None) -> dict[str, str]:
+    """Return what Visual Studio sets in a project's build; nothing on other systems.
+
+    What the recipe names is spelled as it does: names have no case on Windows, and a hook looks them up by the recipe's.
+    """
+    if platform is not Platform.WINDOWS or studio is None:
+        return {}
+    names = {name.upper(): name for name in project.build.machine_variables}
+    return {names.get(name.upper(), name): value for name, value in studio.variables.items()}
 
 
 def constants(project: Project, platform: Platform) -> dict[str, str]:
@@ -188,7 +205,7 @@ def computed_variables(
 ) -> dict[str, str]:
     """Return the computed values under the names that ``project.toml`` gives them.
 
-    Targets are joined with ``;`` and requirements with ``|``, as PyTorch reads them.
+    Targets are joined with ``;`` and requirements with ``|``, as PyTorch reads them; under the project's own name for them with commas.
 
     Raises
     ------
@@ -197,9 +214,11 @@ def computed_variables(
         ``bad-data-file`` when it wants the ROCm folder and has no ROCm, or the version of a package that the wheel does not pin.
     """
     names = project.build.variables
-    if "targets" in names and not targets:
+    own = project.build.target_variable
+    if ("targets" in names or own is not None) and not targets:
         message = f"{project.name} is built for GPU targets, and neither an option nor the ROCm packages name any"
-        raise HipwrightError("bad-option-value", message, hint="name them: --gfx gfx942,gfx1201")
+        hint = "name them: --gfx gfx942,gfx1201" + (f", or {own}=gfx942,gfx1201 in the environment" if own is not None else "")
+        raise HipwrightError("bad-option-value", message, hint=hint)
     if "rocm-home" in names and rocm_home is None:
         message = "build.variables names a variable for the ROCm folder, and the project is built without ROCm"
         where = Where(file=project_folder / "project.toml", key="build.variables.rocm-home")
@@ -213,7 +232,8 @@ def computed_variables(
         "install-requirements": "|".join(pins),
         "source-commit": commit,
     }
-    return {name: values[kind] for kind, name in names.items()} | _package_versions(project, project_folder, pins)
+    of_project = {} if own is None else {own: ",".join(targets)}
+    return of_project | {name: values[kind] for kind, name in names.items()} | _package_versions(project, project_folder, pins)
 
 
 def _package_versions(project: Project, project_folder: Path, pins: tuple[str, ...]) -> dict[str, str]:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools.builds.cache_server import running_cache
 from build_tools.builds.cache_statistics import rows, warning
-from build_tools.builds.compiler_cache import launchers, launching_script, relocatable
+from build_tools.builds.compiler_cache import cache_layer
+from build_tools.builds.configure_logs import forget_configure_logs, keep_configure_logs
 from build_tools.builds.first_error import find_first_error
 from build_tools.builds.kept_tree import held_tree, inputs_of
 from build_tools.builds.progress import BuildProgress
 from build_tools.builds.reproducible import first_difference
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import remove_tree, write_bytes
-from build_tools.types import Platform
+from build_tools.shown import shown
+from build_tools.sources.export import links_as_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -36,7 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Bench", "Workshop"]
 
-_PASSING: Final = ("home", "tmp", "run", "out", "cache")
+_CACHE: Final = "cache"
+_PASSING: Final = ("home", "tmp", "run", "out", _CACHE)
 """What of a build folder is of one run alone."""
 
 _OF_THE_RUN: Final = frozenset({"MAX_JOBS", "CMAKE_BUILD_PARALLEL_LEVEL"})
@@ -108,17 +111,7 @@ class Workshop:
             tree = stack.enter_context(held_tree(self.folder, purpose=purpose, wait=self.wait, say=say, lock=self.lock))
             _clear(self.folder)
             stack.callback(_clear, self.folder)
-            cache = None
-            if self.cache is not None:
-                cache = stack.enter_context(
-                    running_cache(
-                        self.cache,
-                        runner=runner,
-                        scratch=self.folder / "cache",
-                        credentials=self.credentials,
-                        store=self.store,
-                    )
-                )
+            cache = stack.enter_context(self.caching(runner=runner))
             bench = Bench(workshop=self, folder=self.folder, tree=tree, cache=cache)
             try:
                 yield bench
@@ -132,6 +125,27 @@ class Workshop:
                 tree.remove()
             else:
                 say(f"{self.folder} is kept: after further edits what its build tool finds unchanged there is not compiled again")
+
+    @contextlib.contextmanager
+    def caching(self, *, runner: Runner) -> Iterator[RunningCache | None]:
+        """Have the compiler cache at work for the block, None without one.
+
+        Parameters
+        ----------
+        runner
+            Starts the cache's programs.
+
+        Raises
+        ------
+        HipwrightError
+            ``cache-unusable``; ``folder-not-writable``.
+        """
+        if self.cache is None:
+            yield None
+            return
+        scratch = self.folder / _CACHE
+        with running_cache(self.cache, runner=runner, scratch=scratch, credentials=self.credentials, store=self.store) as running:
+            yield running
 
 
 @dataclass(kw_only=True, slots=True)
@@ -154,23 +168,22 @@ class Bench:
         if self.cache is None:
             return plan.environment
         settings = self.cache.settings
-        compilers = None
-        if project.build.compiles == "setuptools" and settings.platform is Platform.LINUX:
-            named = {"CC": plan.environment.get("CC", "cc"), "CXX": plan.environment.get("CXX", str(compiler.path))}
-            compilers = {name: str(self._script(settings, name, program)) for name, program in named.items()}
-        layer, missed = launchers(settings, rocm=plan.context.rocm_version, compilers=compilers)
-        self.missed = missed is not None
-        if missed is not None and not self.recache:
-            self.workshop.console.warn(missed)
-        layer = {**self.cache.environment, **layer, **relocatable(settings, plan.environment)}
-        if self.recache:
-            layer[_RECACHE[settings.tool]] = "1"
-        return {**plan.environment, **{name: value for name, value in layer.items() if name not in plan.context.overrides}}
-
-    def _script(self, settings: CacheSettings, name: str, compiler: str) -> Path:
-        path = self.folder / "cache" / "bin" / {"CC": "cc", "CXX": "c++"}[name]
-        write_bytes(path, launching_script(settings, compiler).encode(), mode=0o755)
-        return path
+        layer = cache_layer(
+            settings,
+            {**self.cache.environment, **({_RECACHE[settings.tool]: "1"} if self.recache else {})},
+            environment=plan.environment,
+            rocm=plan.context.rocm_version,
+            compiles=project.build.compiles,
+            compiler=str(compiler.path),
+            folder=self.folder / _CACHE / "bin",
+            overrides=plan.context.overrides,
+        )
+        for path, text in layer.scripts.items():
+            write_bytes(path, text.encode(), mode=0o755)
+        self.missed = layer.missed is not None
+        if layer.missed is not None and not self.recache:
+            self.workshop.console.warn(layer.missed)
+        return {**plan.environment, **layer.variables}
 
     def bring(self, source: SourceTree, plan: BuildPlan, compilers: Mapping[str, str], *, git: Git) -> None:
         """Bring the sources into the build folder.
@@ -208,10 +221,15 @@ class Bench:
             launcher=None if self.cache is None else str(self.cache.settings.program),
         )
         self.tree.prepare(source, inputs, git=git)
+        if links := links_as_files(source, self.folder / "src", git=git):
+            message = f"links of the sources ({len(links)}, such as {shown(links[0])}) are files in {self.folder / 'src'}"
+            self.workshop.console.warn(f"{message}, as none can be made there; on Windows turn its developer mode on")
 
     @contextlib.contextmanager
     def watched(self, runner: Runner, project: Project, *, log: Path) -> Iterator[Runner]:
         """Give a runner whose output is watched; a failure of the block gets the first real error of the log.
+
+        What CMake wrote of a configure step of its own is kept beside the log then, and named when that step failed.
 
         Parameters
         ----------
@@ -231,13 +249,17 @@ class Bench:
 
         start = log.stat().st_size if log.is_file() else 0
         self.running = True
+        forget_configure_logs(log)
         try:
             yield replace(runner, on_line=line)
         except HipwrightError as error:
+            kept = keep_configure_logs(self.folder, log, mask=runner.mask)
             found = find_first_error(log, start)
             if found is None:
                 raise
             excerpt, hint = runner.mask(found.text), error.hint or found.hint
+            if found.kind == "CMake" and kept:
+                hint = f"read why in CMake's own log, {kept[0]}" if hint is None else f"{hint}; CMake's own log is {kept[0]}"
             raise HipwrightError(error.code.name, error.message, hint=hint, log=log, excerpt=excerpt) from error
         finally:
             self.objects = watch.objects

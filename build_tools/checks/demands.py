@@ -47,7 +47,9 @@ class Demands:
     build_places
         Folders of the machine that built it, which it must not name.
     unmet
-        Why the wheel cannot be installed from its set and the places that were named for the check; None when none was named.
+        Why the wheel cannot be installed from its set and the places that packages come from; None when none was asked.
+    unasked
+        Why none was asked, where there was one to ask.
     baseline
         Sizes of the members of the wheel that it is compared with, by name, in bytes; None without one.
     """
@@ -62,4 +64,5 @@ class Demands:
     packages: Mapping[str, str] | None = None
     build_places: tuple[str, ...] = ()
     unmet: tuple[Unmet, ...] | None = None
+    unasked: str | None = None
     baseline: Mapping[str, int] | None = None

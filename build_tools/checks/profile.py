@@ -83,6 +83,7 @@ def demands_for(
     libraries: frozenset[str] | None = None,
     packages: Mapping[str, str] | None = None,
     unmet: tuple[Unmet, ...] | None = None,
+    unasked: str | None = None,
     build_places: Iterable[str] = (),
     baseline: Mapping[str, int] | None = None,
 ) -> Demands:
@@ -109,6 +110,7 @@ def demands_for(
         preloads=preloads[platform],
         packages=packages,
         unmet=unmet,
+        unasked=unasked,
         build_places=tuple(sorted(set(build_places))),
         baseline=baseline,
     )

@@ -130,7 +130,8 @@ def make_subject(wheel: WheelContents, expectation: Expectation | None = None, d
     def part(label: Part, parse: Callable[[bytes], T]) -> T | None:
         data = wheel.texts.get(label)
         if data is None:
-            there = any(member.name == f"{folder}/{label}" for folder in wheel.dist_info for member in wheel.members)
+            wanted = {f"{folder}/{label}" for folder in wheel.dist_info}
+            there = any(member.name in wanted for member in wheel.members)
             unreadable[label] = f"the wheel's {label} was not read" if there else f"the wheel has no {label}"
             return None
         try:

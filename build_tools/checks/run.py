@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import TYPE_CHECKING, Final
 
@@ -37,6 +38,9 @@ _LONGEST_NAME: Final = 400
 _RANK: Final[dict[Severity, int]] = {"error": 0, "warning": 1, "note": 2}
 
 
+_WHOLE: Final = 100
+
+
 def find_wheels(paths: Sequence[Path]) -> tuple[Path, ...]:
     """Return the wheels that paths name: files as they are given, and the wheels in each folder, sorted.
 
@@ -69,11 +73,16 @@ def _way_in(folder: Path) -> str:
     return f"only the folder itself is looked into; below it: nox -s check_wheels -- {printable(below[:_FOLDERS])}"
 
 
+def _nobody(_what: str, _done: int, _total: int, _unit: str) -> None:
+    return
+
+
 def check_wheels(
     paths: Sequence[Path],
     *,
     expectations: Mapping[str, Expectation] | None,
     say: Callable[[str], None],
+    progress: Callable[[str, int, int, str], object] = _nobody,
     demands: Mapping[str, Demands] | None = None,
     only: Collection[str] | None = None,
     project: str | None = None,
@@ -91,6 +100,8 @@ def check_wheels(
         What is demanded of each wheel, by file name; a wheel that is not there is of no project of ours.
     say
         Gets one line before each wheel is read.
+    progress
+        Gets how far the reading of a large wheel is, as :meth:`build_tools.console.events.Console.progress` takes it.
     only
         Names of the rules that judge, for who asks for some; all when None.
     project
@@ -114,8 +125,13 @@ def check_wheels(
         plan = (expectations or {}).get(path.name)
         demanded = (demands or {}).get(path.name)
         stated = plan.source_commit if plan is not None else None
+        reading = f"reading {shown(path.name)}"
         wheel = read_contents(
-            path, jobs=jobs, ask=(stated.member,) if stated is not None else (), probes=_probes(wheel_rules, path.name, demanded)
+            path,
+            jobs=jobs,
+            ask=(stated.member,) if stated is not None else (),
+            probes=_probes(wheel_rules, path.name, demanded),
+            progress=functools.partial(_tell, progress, reading),
         )
         subjects.append(make_subject(wheel, plan, demanded))
     ran: set[str] = set()
@@ -153,6 +169,10 @@ def check_wheels(
         off=_off(subjects),
         unjudged=tuple(unjudged),
     )
+
+
+def _tell(progress: Callable[[str, int, int, str], object], reading: str, per_cent: int) -> None:
+    progress(reading, per_cent, _WHOLE, "%")
 
 
 def raise_for(report: CheckReport) -> None:

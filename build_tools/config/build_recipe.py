@@ -22,6 +22,8 @@ class Build(Table, frozen=True, kw_only=True):
     for sources that put it behind a version of their own); ``package-versions`` names the variable that gets the version of a package
     that the wheel pins. A setting of ``config-settings`` may have several values. ``machine_variables`` are the variables of the
     machine that a build may have; no other one reaches it. ``memory_per_job`` is in MiB: what one compiler takes.
+    ``target_variable`` is the environment variable by which the project's own tools are told the GPU targets: it is read, as ``--gfx`` is,
+    for this project alone, and the build gets it, its entries parted by commas.
     ``compiles`` is who runs the compilers: CMake, or setuptools itself, which decides how a compiler cache gets between.
     """
 
@@ -42,6 +44,7 @@ class Build(Table, frozen=True, kw_only=True):
     package_versions: dict[str, str] = msgspec.field(default_factory=dict)
     machine_variables: tuple[str, ...] = ()
     memory_per_job: Annotated[int, msgspec.Meta(ge=1)] = 1536
+    target_variable: Annotated[str, msgspec.Meta(pattern=r"^(?!HIPWRIGHT_)[A-Za-z_][A-Za-z0-9_]*$")] | None = None
     compiles: Literal["cmake", "setuptools"] = "cmake"
     time_limit_minutes: Minutes = 24 * 60
 

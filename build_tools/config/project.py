@@ -16,7 +16,7 @@ from build_tools.types import ProjectName
 from build_tools.urls import holds_secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
 __all__ = [
@@ -40,6 +40,7 @@ __all__ = [
     "load_project",
     "project_names",
     "session_name",
+    "target_variables",
 ]
 
 
@@ -202,6 +203,24 @@ def load_project(external_builds: Path, name: ProjectName) -> Project:
         message = f"the project is called {project.name!r}, but its folder {name!r}"
         raise HipwrightError("bad-data-file", message, where=Where(file=path, key="name"))
     return project
+
+
+def target_variables(external_builds: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the variable that each of some projects names its GPU targets by, where it has one.
+
+    What is wrong with a ``project.toml`` is told by :func:`load_project`, and is no matter of a command about other projects.
+    """
+    found = {}
+    for name in names:
+        try:
+            _, data = read_toml(external_builds / name / "project.toml")
+        except HipwrightError:
+            continue
+        build = data.get("build")
+        variable = build.get("target-variable") if isinstance(build, dict) else None
+        if isinstance(variable, str):
+            found[name] = variable
+    return found
 
 
 def _folders(external_builds: Path) -> list[str]:

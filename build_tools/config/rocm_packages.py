@@ -25,8 +25,8 @@ class RuntimePackage(Table, frozen=True, kw_only=True):
     """A package of what is needed to run.
 
     ``artifacts`` are names of artifacts, of which ``components`` are taken; of ``with_dev`` the component ``dev`` too. Files that match
-    a pattern of ``leave_out`` are not. ``device_only`` names artifacts whose generic part goes into the device packages of targets that
-    match. ``run_paths`` are the folders ``package:folder`` that its binaries look in for other packages' libraries.
+    a pattern of ``leave_out`` are not. ``run_paths`` are the folders ``package:folder`` that its binaries look in for other packages'
+    libraries.
     """
 
     key: Literal["core", "libraries", "profiler"]
@@ -37,7 +37,6 @@ class RuntimePackage(Table, frozen=True, kw_only=True):
     platforms: tuple[Platform, ...] = (Platform.LINUX, Platform.WINDOWS)
     with_dev: tuple[NonEmpty, ...] = ()
     leave_out: tuple[NonEmpty, ...] = ()
-    device_only: dict[str, tuple[NonEmpty, ...]] = {}  # noqa: RUF012 - msgspec copies an empty default for each value
     run_paths: tuple[_RunPath, ...] = ()
 
 

@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from build_tools.config.fields import NonEmpty, Table
+from build_tools.config.fields import NonEmpty, PlatformName, Table
 
-__all__ = ["Check", "RuleSetting", "SourceCommit", "Wheel"]
+__all__ = ["Check", "Flag", "RuleSetting", "SourceCommit", "Wheel"]
 
 
 class SourceCommit(Table, frozen=True, kw_only=True):
@@ -16,6 +16,17 @@ class SourceCommit(Table, frozen=True, kw_only=True):
 
     member: NonEmpty
     name: NonEmpty = "git_version"
+
+
+class Flag(Table, frozen=True, kw_only=True):
+    """What an installed package must say of itself: the whole name of an attribute, or of a function without parameters, and its value.
+
+    ``platforms`` are those where it counts, all when none is named.
+    """
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$")]
+    value: bool | int | str
+    platforms: tuple[PlatformName, ...] = ()
 
 
 class Wheel(Table, frozen=True, kw_only=True):
@@ -27,7 +38,8 @@ class Wheel(Table, frozen=True, kw_only=True):
     pinned where the build has such a package. ``import_name`` is the module that must be importable in a clean process before anything is
     built on the wheel. ``linux_preloads`` and ``windows_preloads`` are the libraries of ROCm packages that the package loads by itself, in
     that order, by the short names that ``rocm_sdk`` takes. With ``development_commit`` the versions of builds for the release types ``ci``
-    and ``dev`` name the upstream commit.
+    and ``dev`` name the upstream commit. ``flags`` are read in a clean process wherever the installed wheel is imported: before anything is
+    built on it, and before its tests.
     """
 
     distribution: NonEmpty
@@ -44,6 +56,11 @@ class Wheel(Table, frozen=True, kw_only=True):
     windows_preloads: tuple[str, ...] = ()
     source_commit: SourceCommit | None = None
     development_commit: bool = False
+    flags: tuple[Flag, ...] = ()
+
+    def flags_on(self, platform: str) -> tuple[Flag, ...]:
+        """Return the flags that count on a platform."""
+        return tuple(flag for flag in self.flags if not flag.platforms or platform in flag.platforms)
 
 
 class RuleSetting(Table, frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,10 +27,6 @@ __all__ = [
     "Said",
     "Table",
 ]
-
-
-_SEVERAL: Final = 5
-_MANY: Final = 20
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,22 +55,21 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """So many of a number of like things are done; a live line, and in a log a few lines at the most."""
+    """So many of a number of like things are done; a live line, and in a log a few lines (:class:`build_tools.console.pace.Pace`).
+
+    ``total`` is 0 where nobody knows how many there will be; ``unit`` is what is counted, where the words before do not say it.
+    """
 
     what: str
     done: int
     total: int
+    unit: str = ""
 
     @property
     def text(self) -> str:
         """It as a sentence."""
-        return f"{self.what}: {self.done} of {self.total}"
-
-    @property
-    def is_told(self) -> bool:
-        """Whether a log tells it: the last of several, and each quarter of many."""
-        quarter = self.done * 4 // self.total > (self.done - 1) * 4 // self.total
-        return self.total >= _SEVERAL and (self.done == self.total or (self.total >= _MANY and quarter))
+        count = f"{self.done} of {self.total}" if self.total else f"{self.done} so far"
+        return f"{self.what}: {count}{f' {self.unit}' if self.unit else ''}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,9 +156,9 @@ class Console:
         """Pass on an output line of a running program."""
         self.renderer.show(Line(text=self.mask(text)))
 
-    def progress(self, what: str, done: int, total: int) -> None:
-        """Say how many of a number of like things are done."""
-        self.renderer.show(Progress(what=self.mask(what), done=done, total=total))
+    def progress(self, what: str, done: int, total: int, unit: str = "") -> None:
+        """Say how many of a number of like things are done; see :class:`Progress`."""
+        self.renderer.show(Progress(what=self.mask(what), done=done, total=total, unit=unit))
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], note: str = "") -> None:
         """Show a result as a table."""

@@ -7,17 +7,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
-from rich.console import Console as RichConsole
-from rich.markup import escape
-from rich.status import Status
-from rich.table import Table as RichTable
-
 from build_tools.console.events import Annotated, Event, Failed, GroupBegan, GroupEnded, Line, Printed, Progress, Said, Table
+from build_tools.console.pace import Pace
 from build_tools.errors import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
+
+    from rich.console import Console as RichConsole
+    from rich.status import Status
 
     from build_tools.errors import HipwrightError
     from build_tools.types import Severity
@@ -26,6 +25,9 @@ __all__ = ["GitHubRenderer", "TerminalRenderer", "failure_text", "markdown_table
 
 _LEVELS: Final[Mapping[Severity, str]] = {"error": "error", "warning": "warning", "note": "notice"}
 """The runner's words for how bad a finding is."""
+
+_LONGEST_LINE: Final = 200
+"""Characters of a program's line that a log has: commands of compilers have thousands."""
 
 _COMMAND: Final = re.compile(r"(?P<start>(?:^|[\r\n])[\s\ufeff]*:)(?=:)|##(?=\[)")
 """What GitHub's runner takes for a command: ``::`` at the start of a line, blanks apart, and ``##[`` anywhere in it."""
@@ -51,6 +53,10 @@ def failure_text(error: HipwrightError) -> str:
 
 def plain_table(table: Table, width: int | None, *, colour: bool = False) -> str:
     """Return a table as text of at most ``width`` characters a line (None: as wide as it is)."""
+    from rich.console import Console as RichConsole  # noqa: PLC0415 - rich costs more time than many a command has to show
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.table import Table as RichTable  # noqa: PLC0415
+
     grid = RichTable(
         title=escape(table.title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0), title_style="bold"
     )
@@ -85,18 +91,24 @@ def markdown_table(table: Table) -> str:
 
 @dataclass(kw_only=True)
 class TerminalRenderer:
-    """Shows events to a person: a live line of what runs when stderr is a terminal, plain lines when it is not."""
+    """Shows events to a person: a live line of what runs when stderr is a terminal, plain lines when it is not.
+
+    ``coloured`` says that colours are wanted where it is none, too.
+    """
 
     out: TextIO
     err: TextIO
     quiet_tables: bool = False
+    coloured: bool = False
     clock: Callable[[float], str] = field(default=lambda seconds: f"{seconds:.1f} s")
-    _talk: RichConsole = field(init=False)
+    pace: Pace = field(default_factory=Pace)
+    _talk: RichConsole | None = field(init=False, default=None)
     _status: Status | None = field(init=False, default=None)
     _title: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        self._talk = RichConsole(file=self.err, highlight=False, soft_wrap=True)
+        if self.coloured or self.err.isatty():
+            self._talk = _rich_console(self.err)
 
     def show(self, event: Event) -> None:
         """Show one event."""
@@ -109,8 +121,8 @@ class TerminalRenderer:
                 self._tail(event)
             case GroupBegan(title=title):
                 self._title = title
-                if self._talk.is_terminal:
-                    self._status = Status(escape(title), console=self._talk)
+                if self._talk is not None and self._talk.is_terminal:
+                    self._status = _live_line(title, self._talk)
                     self._status.start()
                 else:
                     self._print(f"{title} ...", None)
@@ -135,7 +147,7 @@ class TerminalRenderer:
         if isinstance(event, Printed):
             text = event.text
         else:
-            width = RichConsole(file=self.out).width if self.out.isatty() else None
+            width = _rich_console(self.out).width if self.out.isatty() else None
             text = plain_table(event, width, colour=self.out.isatty())
         self.out.write(text)
         self.out.flush()
@@ -143,14 +155,36 @@ class TerminalRenderer:
     def _tail(self, event: Line | Progress | Annotated) -> None:
         if isinstance(event, Annotated):
             return
-        if self._status is not None and event.text.strip():
+        if self._status is not None and self._talk is not None and event.text.strip():
+            from rich.markup import escape  # noqa: PLC0415 - see plain_table
+
             room = max(10, self._talk.width - len(self._title) - 8)
             self._status.update(f"{escape(self._title)}  [dim]{escape(event.text.strip()[:room])}[/dim]")
-        elif isinstance(event, Progress) and event.is_told:
-            self._print(event.text, None)
+        elif event.text.strip() and self.pace.tells(event):
+            self._print(event.text if isinstance(event, Progress) else f"  {event.text.strip()[:_LONGEST_LINE]}", None)
 
     def _print(self, text: str, style: str | None) -> None:
+        self.pace.told()
+        if self._talk is None:
+            self.err.write(f"{text}\n")
+            self.err.flush()
+            return
+        from rich.markup import escape  # noqa: PLC0415 - see plain_table
+
         self._talk.print(escape(text), style=style, soft_wrap=True)
+
+
+def _rich_console(stream: TextIO) -> RichConsole:
+    from rich.console import Console as RichConsole  # noqa: PLC0415 - see plain_table
+
+    return RichConsole(file=stream, highlight=False, soft_wrap=True)
+
+
+def _live_line(title: str, console: RichConsole) -> Status:
+    from rich.markup import escape  # noqa: PLC0415 - see plain_table
+    from rich.status import Status  # noqa: PLC0415
+
+    return Status(escape(title), console=console)
 
 
 @dataclass(kw_only=True)
@@ -164,6 +198,7 @@ class GitHubRenderer:
     err: TextIO
     summary: Path | None
     quiet_tables: bool = False
+    pace: Pace = field(default_factory=Pace)
 
     def show(self, event: Event) -> None:
         """Show one event."""
@@ -171,7 +206,7 @@ class GitHubRenderer:
             case Said() | Annotated():
                 self._tell(event)
             case Line() | Progress():
-                if isinstance(event, Line) or event.is_told:
+                if isinstance(event, Line) or self.pace.tells(event):
                     self._write(f"  {event.text}")
             case GroupBegan(title=title):
                 self._command(f"::group::{_data(title)}")

@@ -26,7 +26,7 @@ def console_for(machine: Mapping[str, str], *, json: bool, mask: Callable[[str],
     mask
         What every text that is shown passes through.
     """
-    from build_tools.console.render import GitHubRenderer, TerminalRenderer  # noqa: PLC0415 - rich costs time that listing sessions must not pay
+    from build_tools.console.render import GitHubRenderer, TerminalRenderer  # noqa: PLC0415 - listing sessions show nothing
 
     if machine.get("GITHUB_ACTIONS") == "true":
         summary = machine.get("GITHUB_STEP_SUMMARY")
@@ -34,5 +34,7 @@ def console_for(machine: Mapping[str, str], *, json: bool, mask: Callable[[str],
             out=sys.stdout, err=sys.stderr, summary=Path(summary) if summary else None, quiet_tables=json
         )
     else:
-        renderer = TerminalRenderer(out=sys.stdout, err=sys.stderr, quiet_tables=json)
+        # As rich has it: what says so there counts though stderr is no terminal.
+        coloured = bool(machine.get("FORCE_COLOR")) or machine.get("TTY_COMPATIBLE") == "1"
+        renderer = TerminalRenderer(out=sys.stdout, err=sys.stderr, quiet_tables=json, coloured=coloured)
     return Console(renderer=renderer, mask=mask)

@@ -59,6 +59,8 @@ _WHERE_PIP_IS: Final = "import pathlib, pip; print(pathlib.Path(pip.__file__).wi
 
 _NO_PIP_CONFIGURATION: Final = {"PIP_CONFIG_FILE": os.devnull}
 _NO_UV_CONFIGURATION: Final = {"UV_NO_CONFIG": "1", "UV_PYTHON_DOWNLOADS": "never"}
+_TEMPORARY: Final = ("TMPDIR", "TMP", "TEMP")
+"""Where programs make temporary files, by the names that Linux and Windows have for it."""
 
 
 class Installer(Protocol):
@@ -210,13 +212,16 @@ class UvInstaller:
         """See :meth:`Installer.install_files`.
 
         uv compares the hash of a file when it unpacks it, and links what it unpacked once into every environment: what changes in one
-        of them changes in its cache. So these files are unpacked for this environment alone.
+        of them changes in its cache. So these files are unpacked for this environment alone, in a folder that uv makes and removes. It
+        is below one on the environment's own disk, since links lead to no other.
         """
         unpacked = self.notes / "unpacked"
+        unpacked.mkdir()
         options = ["--no-index", "--no-deps", "--require-hashes", "--requirement", str(requirements), *_WHEELS_ONLY]
         try:
-            self._run(["install", "--cache-dir", str(unpacked), *options])
+            self._run(["install", "--no-cache", *options], dict.fromkeys(_TEMPORARY, str(unpacked)))
         finally:
+            # One that was killed leaves what it made.
             remove_tree(unpacked)
 
     def install_pins(self, requirements: Path) -> tuple[Resolved, ...]:
@@ -265,7 +270,7 @@ class UvInstaller:
         options = ["--quiet", "--no-header", "--no-annotate", "--format", "pylock.toml"]
         self._run(["compile", *options, "--output-file", str(self._lock_file(name)), *arguments])
 
-    def _run(self, arguments: list[str]) -> None:
+    def _run(self, arguments: list[str], more: Mapping[str, str] | None = None) -> None:
         command: list[str | Path] = [
             self.uv,
             "pip",
@@ -277,7 +282,7 @@ class UvInstaller:
             "never",
             *arguments[1:],
         ]
-        env = {**_NO_UV_CONFIGURATION, **_uv_environment(self.base)}
+        env = {**_NO_UV_CONFIGURATION, **_uv_environment(self.base), **(more or {})}
         self.runner.run(command, cwd=self.notes, log=self.log, env=env, timeout=_SECONDS, code="install-failed", what="uv")
 
 

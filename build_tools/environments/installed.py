@@ -8,7 +8,6 @@ import importlib.metadata
 import os.path
 from dataclasses import dataclass
 from email.parser import HeaderParser
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,6 +21,7 @@ from build_tools.types import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
 __all__ = [
     "Distribution",
@@ -94,12 +94,13 @@ def site_packages(folder: Path, platform: Platform) -> Path:
     return found[0]
 
 
-def installed_files(packages: Path) -> dict[NormalizedName, dict[Path, int | None]]:
+def installed_files(packages: Path) -> dict[NormalizedName, dict[str, int | None]]:
     """Return the files that each package's ``RECORD`` lists, with the size that it states; None for what was not packed with a size.
 
-    What is written after installing has no size there: bytecode, and files that a package expands.
+    What is written after installing has no size there: bytecode, and files that a package expands. The paths are whole, and texts:
+    there are thousands, and most are only looked up.
     """
-    found: dict[NormalizedName, dict[Path, int | None]] = {}
+    found: dict[NormalizedName, dict[str, int | None]] = {}
     for each in importlib.metadata.distributions(path=[str(packages)]):
         # `files` looks at each path; the text of RECORD is all that is wanted here.
         if rows := _rows(str(packages), each.read_text("RECORD") or ""):
@@ -108,10 +109,10 @@ def installed_files(packages: Path) -> dict[NormalizedName, dict[Path, int | Non
 
 
 @functools.lru_cache(maxsize=256)
-def _rows(packages: str, record: str) -> tuple[tuple[Path, int | None], ...]:
+def _rows(packages: str, record: str) -> tuple[tuple[str, int | None], ...]:
     """Return the rows of a ``RECORD``, parsed once for each text: thousands of files are asked for several times in a run."""
     return tuple(
-        (Path(os.path.normpath(f"{packages}{os.sep}{row[0]}")), int(row[2]) if row[2].isdigit() else None)
+        (os.path.normpath(f"{packages}{os.sep}{row[0]}"), int(row[2]) if row[2].isdigit() else None)
         for row in csv.reader(record.splitlines())
         if len(row) == _COLUMNS and row[0]
     )
@@ -150,9 +151,9 @@ def damaged_files(packages: Path, names: Iterable[str]) -> dict[str, tuple[str, 
     return found
 
 
-def _size_of(path: Path) -> int | None:
+def _size_of(path: str) -> int | None:
     try:
-        return path.stat().st_size
+        return os.stat(path).st_size  # noqa: PTH116 - of thousands, each asked for as the text that it is
     except OSError:
         return None
 
@@ -186,7 +187,7 @@ def installed_distributions(packages: Path) -> tuple[Distribution, ...]:
             Distribution(
                 name=name,
                 version=core.version,
-                requirements=tuple(_readable(core.requires, name)),
+                requirements=_readable(core.requires, name),
                 url=direct.url if direct else None,
                 sha256=_sha256_of(direct) if direct else None,
             )
@@ -245,12 +246,16 @@ def _meets(version: str, requirement: Requirement) -> bool:
         return False
 
 
-def _readable(texts: Iterable[str], name: str) -> Iterable[Requirement]:
+@functools.lru_cache(maxsize=1024)
+def _readable(texts: tuple[str, ...], name: str) -> tuple[Requirement, ...]:
+    """Return the requirements of a package, parsed once for the same texts: packages are listed several times in a run."""
+    found = []
     for text in texts:
         try:
-            yield Requirement(text)
+            found.append(Requirement(text))
         except InvalidRequirement as error:
             raise HipwrightError("install-failed", f"{name} requires {text!r}, which cannot be read") from error
+    return tuple(found)
 
 
 def _direct(text: str | None, name: str) -> _Direct | None:

@@ -27,15 +27,21 @@ _SECONDS: Final = 30.0
 _WANTED: Final = re.compile(r"(?:python|cpython|cp)?@?(?P<major>3)\.?(?P<minor>\d+)(?:\.(?P<patch>\d+))?(?P<threaded>t)?")
 
 _PROBE: Final = """
-import json, os, platform, sys, sysconfig
+import importlib.machinery, json, os, platform, sys, sysconfig
 info = sys.implementation.version
 number = "{0.major}.{0.minor}.{0.micro}".format(info)
 if info.releaselevel != "final":
     number += info.releaselevel[0] + str(info.serial)
+found = importlib.machinery.PathFinder.find_spec("ensurepip")
+folders = [os.path.join(os.path.dirname(found.origin), "_bundled")] if found and found.origin else []
+folders = [folder for folder in (*folders, sysconfig.get_config_var("WHEEL_PKG_DIR")) if folder and os.path.isdir(folder)]
+wheels = [os.path.join(folder, name) for folder in folders for name in sorted(os.listdir(folder))
+          if name.startswith("pip-") and name.endswith(".whl")]
 print(json.dumps({
     "path": getattr(sys, "_base_executable", None) or sys.executable,
     "version": list(sys.version_info[:3]),
     "threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    "pip": wheels[-1] if wheels else None,
     "markers": {
         "implementation_name": sys.implementation.name,
         "implementation_version": number,
@@ -58,7 +64,8 @@ class Interpreter:
     """A CPython interpreter: the base one, never that of an environment.
 
     ``version`` is the full version, ``python_tag`` such as ``cp312`` or ``cp313t``; ``markers`` is what environment markers (PEP 508)
-    see in it; ``platforms`` are the platform tags that this machine takes, best first.
+    see in it; ``platforms`` are the platform tags that this machine takes, best first; ``own_pip`` is the wheel of the pip that it brings:
+    ensurepip's own, or one where a distribution of Linux keeps its wheels; None where it brings none.
     """
 
     path: Path
@@ -66,6 +73,7 @@ class Interpreter:
     python_tag: str
     markers: Mapping[str, str]
     platforms: tuple[str, ...]
+    own_pip: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -93,6 +101,7 @@ class _Answer(msgspec.Struct, kw_only=True):
     version: tuple[int, int, int]
     threaded: bool
     markers: dict[str, str]
+    pip: str | None = None
 
 
 def parse_wanted(text: str) -> Wanted | None:
@@ -175,6 +184,7 @@ def probe(path: Path, runner: Runner) -> Interpreter | None:
         python_tag=f"cp{major}{minor}{'t' if answer.threaded else ''}",
         markers=answer.markers,
         platforms=tuple(platform_tags()),
+        own_pip=Path(answer.pip) if answer.pip is not None else None,
     )
 
 

@@ -41,7 +41,7 @@ def added_by_hand(record: EnvironmentRecord, platform: Platform) -> tuple[str, .
 def note_files(folder: Path, platform: Platform) -> None:
     """Write down which files, links and empty folders an environment has, once it is made."""
     packages = site_packages(folder, platform)
-    recorded = {str(path) for files in installed_files(packages).values() for path, size in files.items() if size is not None}
+    recorded = {path for files in installed_files(packages).values() for path, size in files.items() if size is not None}
     lines = []
     for path in _walk(folder):
         # There are thousands, and nearly all are recorded: each is one look into a set of texts.
@@ -49,7 +49,7 @@ def note_files(folder: Path, platform: Platform) -> None:
         if f"{folder}{os.sep}{path}" not in recorded:
             whole = folder / path
             hashed = f"\t{digest.of_file(whole)}" if whole.is_file() and not whole.is_symlink() else ""
-        lines.append(f"{path.as_posix()}{hashed}\n")
+        lines.append(f"{path.replace(os.sep, '/')}{hashed}\n")
     write_text(folder / _FILES, "".join(lines))
 
 
@@ -108,7 +108,7 @@ def _foreign(folder: Path, packages: Path) -> list[Path]:
     infos = {path.name for path in packages.glob("*.dist-info")} if packages.is_dir() else set()
     return [
         path
-        for path in _walk(folder)
+        for path in map(Path, _walk(folder))
         if path.as_posix() not in _OURS
         and (path.as_posix() not in known or _is_edited(folder / path, stated.get(path.as_posix(), "")))
         and not (path.name.startswith(_EXPANDED) and (folder / path).is_relative_to(packages))
@@ -126,15 +126,17 @@ def _is_empty(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path) -> Iterator[str]:
     """Yield the files, links and empty folders of an environment, bytecode and hipwright's own notes left out, relative to it, in order."""
-    for root, folders, files in os.walk(folder):
-        here = Path(root).relative_to(folder)
-        if not folders and not files and here.name:
+    top = str(folder)
+    for root, folders, files in os.walk(top):
+        here = root[len(top) + 1 :]
+        if not folders and not files and here:
             yield here
-        links = [name for name in folders if Path(root, name).is_symlink()]
-        folders[:] = sorted(name for name in folders if name != _BYTECODE and (here.name or name) != _NOTES)
-        yield from (here / name for name in sorted([*files, *links]))
+        links = [name for name in folders if os.path.islink(f"{root}{os.sep}{name}")]  # noqa: PTH114 - hundreds, each a text already
+        folders[:] = sorted(name for name in folders if name != _BYTECODE and (here or name) != _NOTES)
+        start = f"{here}{os.sep}" if here else ""
+        yield from (f"{start}{name}" for name in sorted([*files, *links]))
 
 
 _SKELETON: Final = frozenset(

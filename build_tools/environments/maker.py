@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from packaging.utils import NormalizedName, canonicalize_name
@@ -33,6 +32,7 @@ from build_tools.types import Sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from packaging.requirements import Requirement
 
@@ -55,15 +55,6 @@ MARK: Final = f"{_NOTES}/environment"
 _SPARE: Final = 200 * 2**20
 _UNPACKED: Final = 3
 _SECONDS: Final = 600
-
-_OWN_PIP: Final = """
-import importlib.util, pathlib, sysconfig
-spec = importlib.util.find_spec("ensurepip")
-folders = [pathlib.Path(spec.origin).parent / "_bundled"] if spec and spec.origin else []
-folders += [pathlib.Path(text)] if (text := sysconfig.get_config_var("WHEEL_PKG_DIR")) else []
-print(*[str(path) for folder in folders for path in sorted(folder.glob("pip-*.whl"))][-1:], sep="")
-"""
-"""Asks an interpreter for the pip that it brings: ensurepip's own, or where a distribution of Linux keeps its wheels."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -116,12 +107,11 @@ class Maker:
         request = self.request
         wanted = self._wanted()
         self._mark()
-        with ThreadPoolExecutor(2) as pool:
-            # Starts of programs, none of which needs another one.
-            asked = pool.submit(self._own_pip) if request.with_pip else None
+        own_pip = request.interpreter.own_pip if request.with_pip else None
+        with ThreadPoolExecutor(1) as pool:
+            # Starts of programs, neither of which needs the other one.
             chosen = pool.submit(self._installer, python_in(self.folder, self.platform), self._notes)
             python = self._venv(self.folder)
-            own_pip = asked.result() if asked is not None else None
             installer = chosen.result()
         self.say(f"making {self.request.purpose}: Python {self.request.interpreter.version}, with {installer.program}")
         resolved: list[Resolved] = []
@@ -131,12 +121,13 @@ class Maker:
         if request.with_pip and own_pip is None:
             wanted = (*wanted, parse_requirement("pip"))
         packages = site_packages(self.folder, self.platform)
+        installed = installed_distributions(packages)
         stamps = {}
-        if self._lacks(packages, wanted, places):
+        if self._lacks(installed, wanted, places):
             stamps = stamp_files(packages, self._owned)
             resolved += self._install_base(installer, wanted, places)
+            installed = installed_distributions(packages)
         prove_untouched(stamps, packages, self._owned, folder=self.folder, log=self.log)
-        installed = installed_distributions(packages)
         prove_installed(
             installed, request.owned, places, wanted=wanted, markers=request.interpreter.markers, by=request.purpose, log=self.log
         )
@@ -221,15 +212,10 @@ class Maker:
 
     def _venv(self, folder: Path) -> Path:
         """Make a bare environment without pip inside, because ensurepip takes longer than everything else."""
-        command: list[str | Path] = [self.request.interpreter.path, "-I", "-m", "venv", "--without-pip", folder]
+        # `-S`: what is installed beside the interpreter is not looked through for a folder that has none of it.
+        command: list[str | Path] = [self.request.interpreter.path, "-I", "-S", "-m", "venv", "--without-pip", folder]
         self.runner.run(command, cwd=folder.parent, log=self.log, timeout=_SECONDS, code="install-failed", what="python -m venv")
         return python_in(folder, self.platform)
-
-    def _own_pip(self) -> Path | None:
-        """Return the wheel of the pip that the interpreter brings, None where it brings none."""
-        command: list[str | Path] = [self.request.interpreter.path, "-I", "-c", _OWN_PIP]
-        done = self.runner.capture(command, cwd=self._notes, timeout=_SECONDS, check=False)
-        return Path(done.text.strip()) if done.returncode == 0 and done.text.strip() else None
 
     def _install_owned(
         self, installer: Installer, files: Mapping[NormalizedName, Path], own_pip: Path | None
@@ -269,9 +255,10 @@ class Maker:
             pip=self.pip,
         )
 
-    def _lacks(self, packages: Path, wanted: Sequence[Requirement], places: Mapping[NormalizedName, Path]) -> bool:
+    def _lacks(
+        self, installed: Sequence[Distribution], wanted: Sequence[Requirement], places: Mapping[NormalizedName, Path]
+    ) -> bool:
         """Return whether something is still missing; nothing is asked of the base index when nothing is."""
-        installed = installed_distributions(packages)
         unmet = unmet_requirements(installed, wanted, markers=self._markers, by=self.request.purpose)
         for one in unmet:
             name = canonicalize_name(one.requirement.name)

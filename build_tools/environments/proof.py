@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
 
 from packaging.utils import NormalizedName, canonicalize_name
@@ -83,14 +84,14 @@ def prove_installed(
         raise HipwrightError("install-failed", "; ".join(map(str, unmet)), log=log)
 
 
-def stamp_files(packages: Path, names: Collection[NormalizedName]) -> dict[Path, Stamp | None]:
+def stamp_files(packages: Path, names: Collection[NormalizedName]) -> dict[str, Stamp | None]:
     """Return a stamp of every file of some installed packages, before others are installed beside them."""
     files = installed_files(packages)
     return {path: _stamp(path) for name in names for path in files.get(name, {})}
 
 
 def prove_untouched(
-    stamps: Mapping[Path, Stamp | None], packages: Path, owned: Collection[NormalizedName], *, folder: Path, log: Path
+    stamps: Mapping[str, Stamp | None], packages: Path, owned: Collection[NormalizedName], *, folder: Path, log: Path
 ) -> None:
     """Compare stamped files with what is in their place now: a wheel of any name may hold files with an owned package's paths.
 
@@ -104,21 +105,22 @@ def prove_untouched(
     changed = {path for path, stamp in stamps.items() if _stamp(path) != stamp}
     if changed:
         names = sorted(name for name, files in others.items() if files.keys() & changed)
-        replaced = sorted(path.relative_to(folder).as_posix() for path in changed)
+        replaced = sorted(os.path.relpath(path, folder).replace(os.sep, "/") for path in changed)
         more = f" and {len(replaced) - _SHOWN} more" if len(replaced) > _SHOWN else ""
         who = ", ".join(names) or "a package of the base index"
         message = f"{who} put other files in the place of owned ones: {', '.join(replaced[:_SHOWN])}{more}"
         raise HipwrightError("owned-name-leak", message, hint=hint, log=log)
+    below = f"{packages}{os.sep}"
     for name, files in sorted(others.items()):
-        inside = (path.relative_to(packages).as_posix() for path in files if path.is_relative_to(packages))
+        inside = (path.removeprefix(below).replace(os.sep, "/") for path in files if path.startswith(below))
         if places := owned_places(inside):
             message = f"{name} holds files of {', '.join(places)}, which come only from a source that is named for them"
             raise HipwrightError("owned-name-leak", message, hint=hint, log=log)
 
 
-def _stamp(path: Path) -> Stamp | None:
+def _stamp(path: str) -> Stamp | None:
     try:
-        found = path.lstat()
+        found = os.lstat(path)
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

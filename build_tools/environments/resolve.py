@@ -20,10 +20,11 @@ from packaging.version import InvalidVersion, Version
 from build_tools import digest
 from build_tools.config.owned import is_owned, is_rocm
 from build_tools.environments.candidate import Candidate, version_key
+from build_tools.environments.chosen import Chosen
 from build_tools.environments.download import fetch_link
 from build_tools.environments.interpreter import Interpreter, supported_tags
 from build_tools.environments.listing import Listing, NotThereYet, PackageSource, bears_query
-from build_tools.environments.requires import Requires, parse_requirement, parse_requires, read_requires
+from build_tools.environments.requires import parse_requirement, parse_requires, read_requires
 from build_tools.errors import HipwrightError
 from build_tools.receipts.lock import LockedFile
 from build_tools.types import Sha256
@@ -74,15 +75,6 @@ class _Wish:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Chosen:
-    """A file that was chosen, what it requires, and the SHA-256 of its bytes."""
-
-    candidate: Candidate
-    requires: Requires
-    sha256: Sha256
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class _Solver:
     """Chooses files; those of ROCm come from ``rocm``, all others from ``listing``."""
 
@@ -94,13 +86,13 @@ class _Solver:
     prereleases: bool | None
     wheels_only: bool
     ranks: dict[Tag, int]
-    chosen: dict[str, _Chosen] = field(default_factory=dict)
+    chosen: dict[str, Chosen] = field(default_factory=dict)
 
-    def solve(self, wishes: Sequence[_Wish]) -> dict[NormalizedName, _Chosen]:
+    def solve(self, wishes: Sequence[_Wish]) -> dict[NormalizedName, Chosen]:
         """Choose files round by round until what they require of each other changes nothing any more."""
         known = list(wishes)
         for _ in range(_ROUNDS):
-            picked: dict[NormalizedName, _Chosen] = {}
+            picked: dict[NormalizedName, Chosen] = {}
             lacking: list[HipwrightError] = []
             extras: dict[NormalizedName, set[str]] = {}
             for wish in known:
@@ -125,7 +117,7 @@ class _Solver:
         names = ", ".join(sorted({wish.requirement.name for wish in known}))
         raise HipwrightError(_MISSING, f"no set of versions meets all requirements of {names}")
 
-    def _try(self, name: NormalizedName, known: Sequence[_Wish]) -> _Chosen | HipwrightError:
+    def _try(self, name: NormalizedName, known: Sequence[_Wish]) -> Chosen | HipwrightError:
         """Choose a file, or return what is missing."""
         try:
             return self._choose(name, [wish for wish in known if canonicalize_name(wish.requirement.name) == name])
@@ -134,7 +126,7 @@ class _Solver:
                 raise
             return error
 
-    def _needs(self, chosen: _Chosen, extras: set[str]) -> list[_Wish]:
+    def _needs(self, chosen: Chosen, extras: set[str]) -> list[_Wish]:
         candidate = chosen.candidate
         unknown = sorted(extras - chosen.requires.extras)
         if unknown:
@@ -152,7 +144,7 @@ class _Solver:
         """Return where a package comes from."""
         return self.rocm if is_rocm(name) else self.listing
 
-    def _choose(self, name: NormalizedName, wishes: Sequence[_Wish]) -> _Chosen:
+    def _choose(self, name: NormalizedName, wishes: Sequence[_Wish]) -> Chosen:
         listing = self.source_of(name)
         offered = listing.files(name)
         source = listing.source.describe()
@@ -198,7 +190,7 @@ class _Solver:
         number, text = candidate.build or (0, "")
         return rank, (-number, text), candidate.link.filename
 
-    def _read(self, candidate: Candidate, listing: Offers) -> _Chosen:
+    def _read(self, candidate: Candidate, listing: Offers) -> Chosen:
         """Read what a file requires: from its side file where there is one, else from the file itself."""
         if candidate.link.url in self.chosen:
             return self.chosen[candidate.link.url]
@@ -208,14 +200,14 @@ class _Solver:
             if link.metadata_sha256 not in {None, digest.of_bytes(side.body)}:
                 message = f"the metadata side file of {link.filename} has other bytes than its page says"
                 raise HipwrightError("hash-mismatch", message)
-            chosen = _Chosen(
+            chosen = Chosen(
                 candidate=candidate,
                 requires=parse_requires(side.body, name=link.filename),
                 sha256=Sha256(link.sha256 or ""),
             )
         else:
             path, sha256 = fetch_link(link, cache=self.cache, network=network)
-            chosen = _Chosen(candidate=candidate, requires=read_requires(path), sha256=sha256)
+            chosen = Chosen(candidate=candidate, requires=read_requires(path), sha256=sha256)
         self.chosen[candidate.link.url] = chosen
         return chosen
 
@@ -280,6 +272,7 @@ def choose_files(
     follows: Callable[[str], bool],
     prereleases: bool | None = None,
     wheels_only: bool = False,
+    known: dict[str, Chosen] | None = None,
 ) -> tuple[LockedFile, ...]:
     """Return the exact files that requirements stand for; see :func:`lock_owned`.
 
@@ -293,6 +286,8 @@ def choose_files(
         Which names that are required on the way are followed; others are left out.
     wheels_only
         Whether source distributions do not count.
+    known
+        Files whose metadata was read before, by address; those that are read are added.
     """
     parsed = [parse_requirement(text) if isinstance(text, str) else text for text in requirements]
     names = {canonicalize_name(requirement.name) for requirement in parsed}
@@ -304,6 +299,7 @@ def choose_files(
         owns=lambda name: canonicalize_name(name) in names or follows(name),
         prereleases=prereleases,
         wheels_only=wheels_only,
+        chosen={} if known is None else known,
         ranks={tag: rank for rank, tag in reversed(list(enumerate(supported_tags(interpreter))))},
     )
     picked = solver.solve([_Wish(requirement=requirement, by=_COMMAND) for requirement in parsed])
@@ -344,7 +340,7 @@ def offered_extras(
     return chosen.candidate.version, chosen.requires.extras
 
 
-def _locked(name: NormalizedName, chosen: _Chosen, source: PackageSource) -> LockedFile:
+def _locked(name: NormalizedName, chosen: Chosen, source: PackageSource) -> LockedFile:
     candidate = chosen.candidate
     link = candidate.link
     if bears_query(link.url):

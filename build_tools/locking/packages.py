@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,14 +12,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from build_tools.config.project import session_name
-from build_tools.config.targets import family_name
 from build_tools.environments.interpreter import supported_tags
 from build_tools.environments.listing import PackageSource
 from build_tools.environments.resolve import lock_owned, offered_extras
 from build_tools.environments.wait import when_there
 from build_tools.errors import HipwrightError, Where
 from build_tools.locking.makers import makers_in, to_lock
-from build_tools.locking.places import run_pages, wanted_targets
+from build_tools.locking.places import run_pages, wanted_family, wanted_targets
 from build_tools.locking.requests import ROCM_PLACES, asked_for, laid_over, unredacted
 from build_tools.options.commands import COMMANDS
 from build_tools.options.model import OPTIONS
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from build_tools.config.project import Project
     from build_tools.environments.interpreter import Interpreter
+    from build_tools.process import Runner
     from build_tools.receipts.lock import LockedFile, LockedProject, Requested
     from build_tools.workplace import Workplace
 
@@ -92,7 +94,7 @@ def fetchable(entry: LockedProject, project: Project, workplace: Workplace) -> L
         project,
         folder,
         cache=workplace.cache,
-        runner=workplace.runner,
+        runner=_packer(project, workplace),
         platform=workplace.platform,
         say=workplace.console.say,
     )
@@ -147,7 +149,7 @@ def _rocm_packages(project: Project, requested: Requested, known: LockedRocm | N
         index_url=unredacted((workplace.settings.rocm_index_url,), (requested.rocm_index_url,))[0],
         release_type=requested.release_type,
         cache=workplace.cache,
-        runner=workplace.runner,
+        runner=_packer(project, workplace),
         platform=workplace.platform,
         say=workplace.console.say,
     )
@@ -158,12 +160,12 @@ def _rocm_packages(project: Project, requested: Requested, known: LockedRocm | N
     chosen = next(file.version for file in files if file.distribution == canonicalize_name(project.rocm.requirement))
     inside = workplace.settings.bundle_rocm
     if source.known_as is None or inside:
-        devices = _require_devices(f"{project.rocm.requirement}{extras}=={chosen}", source, workplace)
+        devices = _require_devices(f"{project.rocm.requirement}{extras}=={chosen}", source, workplace, project.name)
         files = _together(files, devices) if inside else files
     return LockedRocm(source=source.describe(), version=chosen, files=files)
 
 
-def _require_devices(exact: str, source: PackageSource, workplace: Workplace) -> tuple[LockedFile, ...]:
+def _require_devices(exact: str, source: PackageSource, workplace: Workplace, project: str) -> tuple[LockedFile, ...]:
     """Prove that a version is complete for the GPU targets that the options name: what is built for them needs those packages to run.
 
     A build itself does without them: of targets that the packages are not made for it is told, and no more.
@@ -178,7 +180,8 @@ def _require_devices(exact: str, source: PackageSource, workplace: Workplace) ->
     HipwrightError
         ``requirement-missing`` naming the packages that the version has by its own word, and that are not at the source.
     """
-    targets, family, inside = wanted_targets(workplace), workplace.settings.gpu_family, workplace.settings.bundle_rocm
+    targets, named = wanted_targets(workplace, project), wanted_family(workplace, project)
+    inside = workplace.settings.bundle_rocm
     if not targets and not inside:
         return ()
     wanted = Requirement(exact)
@@ -187,7 +190,6 @@ def _require_devices(exact: str, source: PackageSource, workplace: Workplace) ->
         where: dict[str, Any] = {"interpreter": interpreter, "network": workplace.base.network(), "cache": workplace.cache}
         version, offered = offered_extras(wanted, source=source, **where)
         try:
-            named = family_name(family) if family else None
             extras = extras_for(wanted.extras, offered, targets=targets, family=named, package=f"{wanted.name} {version}")
         except HipwrightError as error:
             if error.code.name != "requirement-missing":
@@ -260,12 +262,26 @@ def names_a_source(project: Project, requested: Requested, workplace: Workplace,
     brings = project.rocm.embedded is not None and is_at_hand(
         workplace.external_builds / project.name / project.rocm.embedded,
         cache=workplace.cache,
-        runner=workplace.runner,
+        runner=_packer(project, workplace),
         platform=workplace.platform,
     )
     rocm = project.sdk == "none" or brings or any(getattr(requested, place) for place in ROCM_PLACES)
     owned = not to_lock(project, built) or requested.find_links or requested.index_url
     return bool(rocm and owned)
+
+
+def _packer(project: Project, workplace: Workplace) -> Runner:
+    """Return what compiles and packs the ROCm packages that a project brings: on Windows in the environment of Visual Studio.
+
+    Without one it is the machine's own: packages that were made earlier need no compiler, and who makes some says that there is none.
+    """
+    studio = None
+    if project.rocm.embedded is not None:
+        with contextlib.suppress(HipwrightError):
+            studio = workplace.visual_studio
+    if studio is None:
+        return workplace.runner
+    return replace(workplace.runner, environment=studio.laid_over(workplace.runner.environment))
 
 
 def _lacks_packages(entry: LockedProject, project: Project, built: frozenset[str]) -> bool:

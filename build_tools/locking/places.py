@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from build_tools.config.channels import load_channels
-from build_tools.config.targets import expand_family, parse_targets
+from build_tools.config.targets import expand_family, family_name, parse_targets
 from build_tools.environments.listing import NotThereYet, PackageSource, parse_source
 from build_tools.environments.network import path_of
 from build_tools.errors import HipwrightError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from build_tools.types import GfxTarget
     from build_tools.workplace import Workplace
 
-__all__ = ["Places", "folder_asked_for", "named_places", "reads_only_folders", "run_pages", "wanted_targets"]
+__all__ = ["Places", "folder_asked_for", "named_places", "reads_only_folders", "run_pages", "wanted_family", "wanted_targets"]
 
 _SUBDIR: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 _OF_ENVIRONMENT: Final = "env"
@@ -108,8 +108,8 @@ def reads_only_folders(workplace: Workplace) -> bool:
     return places.packages.is_local and (places.rocm is None or places.rocm.is_local)
 
 
-def wanted_targets(workplace: Workplace) -> tuple[GfxTarget, ...]:
-    """Return the GPU targets that the options name, none when they name none.
+def wanted_targets(workplace: Workplace, project: str | None = None) -> tuple[GfxTarget, ...]:
+    """Return the GPU targets that the options name, none when they name none; for a project, those that its own variable names.
 
     Raises
     ------
@@ -117,9 +117,26 @@ def wanted_targets(workplace: Workplace) -> tuple[GfxTarget, ...]:
         ``bad-option-value``.
     """
     settings = workplace.settings
+    own = settings.own_gfx.get(project or "")
+    if own is not None:
+        return parse_targets(own)
     if settings.gfx:
         return parse_targets(settings.gfx)
     return expand_family(settings.gpu_family) if settings.gpu_family else ()
+
+
+def wanted_family(workplace: Workplace, project: str | None = None) -> str | None:
+    """Return the full name of the GPU family that the options name, None when they name none; see :func:`wanted_targets`.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value``.
+    """
+    settings = workplace.settings
+    if settings.gpu_family is None or project in settings.own_gfx:
+        return None
+    return family_name(settings.gpu_family)
 
 
 def run_pages(workplace: Workplace, run_id: str, *, group: str | None, pytorch: bool = False) -> tuple[str, ...]:

@@ -123,7 +123,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="pipeline",
         front="nox",
         summary="Run the whole chain, for the bundled sample by default.",
-        option_names=("projects", "from", "until", *_ALL),
+        option_names=("projects", "from", "until", "dist-dir", *_ALL),
         until=Stage.PROMOTE,
     ),
     Command(
@@ -360,7 +360,7 @@ PROJECT_COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="build",
         front="nox",
         summary="Build {project} wheels, with all that comes before.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, "develop", "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, "develop", "dist-dir", "from", *_COMMON),
         until=Stage.BUILD,
     ),
     Command(

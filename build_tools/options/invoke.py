@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from invoke.tasks import Task
 
-from build_tools.options.model import flags_of
+from build_tools.options.option import flags_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["GROUPS", "Group", "Option", "OptionKind"]
+__all__ = ["GROUPS", "Group", "Option", "OptionKind", "flags_of"]
 
 OptionKind = Literal[
     "text",
@@ -86,3 +86,10 @@ class Option:
     def is_flag(self) -> bool:
         """Whether it may be given without a value."""
         return self.kind in {"flag", "flag-or-text"}
+
+
+def flags_of(option: Option, projects: Iterable[str]) -> dict[str, str | None]:
+    """Return an option's flags, each with the project that it speaks of (None for an ordinary option)."""
+    if option.per_project:
+        return {f"--{project}-{option.name}": project for project in projects}
+    return dict.fromkeys((option.flag, *option.other_flags))

@@ -41,8 +41,10 @@ def to_arguments(
         Names of options to leave out.
     """
     words: list[str] = []
+    # What a project's own variable says comes before what a file says for all.
+    own_targets = project is not None and project in resolved.settings.own_gfx
     for option in command.options:
-        if option.name in _NEVER_REPEATED or option.name in omit:
+        if option.name in _NEVER_REPEATED or option.name in omit or (own_targets and option.says == OPTIONS["gfx"].says):
             continue
         value = getattr(resolved.settings, option.field_name)
         if option.per_project:
@@ -53,7 +55,8 @@ def to_arguments(
             words += [option.flag] if value is not option.negative else []
         elif option.field_name in resolved.origins:
             words += _several(option.flag, option.kind, value)
-    for name, text in (extra or {}).items():
+    own = resolved.settings.own_gfx.get(project) if project is not None and "gfx" in command.option_names else None
+    for name, text in {**({"gfx": ",".join(own)} if own else {}), **(extra or {})}.items():
         words += spelled(OPTIONS[name].flag, text)
     return words
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from build_tools.config.load import read_toml
 from build_tools.errors import HipwrightError, Where
-from build_tools.options.model import OPTIONS, Settings, flags_of
-from build_tools.options.option import GROUPS
+from build_tools.options.model import OPTIONS, Settings
+from build_tools.options.option import GROUPS, flags_of
 from build_tools.options.values import Given, absolute, close_to, value_of
 
 if TYPE_CHECKING:

@@ -10,36 +10,44 @@ from typing import TYPE_CHECKING, Final
 from build_tools.builds.compiler_cache import Bucket, CacheKey, CacheSettings, find_program, parse_size
 from build_tools.builds.hooks import load_hooks
 from build_tools.builds.jobs import Jobs, choose_jobs, free_memory
-from build_tools.builds.plan import plan_build
 from build_tools.builds.preflight import find_compiler
+from build_tools.builds.preparation import Subject
 from build_tools.builds.progress import Earlier
-from build_tools.builds.variables import BuildFolders, find_sdk_parts
+from build_tools.builds.variables import BuildFolders
 from build_tools.builds.workshop import Workshop
 from build_tools.config.buckets import bucket_table
 from build_tools.config.channels import load_channels
 from build_tools.errors import HipwrightError
-from build_tools.pipeline.build_wishes import OF_MACHINE, OF_PERSON
+from build_tools.pipeline.build_wishes import OF_MACHINE, OF_PERSON, OF_STUDIO
 from build_tools.pipeline.built_with import inputs
 from build_tools.pipeline.engine import RECEIPT, input_digest
 from build_tools.stores.s3_access import Access, client_for
-from build_tools.types import GfxTarget, Stage
+from build_tools.types import Stage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from build_tools.builds.plan import BuildWishes
+    from build_tools.builds.plan import BuildPlan, BuildWishes
+    from build_tools.builds.preflight import Compiler
     from build_tools.config.project import Project
     from build_tools.pipeline.chain import Chain
+    from build_tools.receipts.lock import LockedProject
+    from build_tools.receipts.values import Sdk, SourceTree
     from build_tools.stores.base import Store
+    from build_tools.types import Platform
     from build_tools.workplace import Workplace
 
 __all__ = [
     "Means",
+    "cache_of",
     "compiler_of",
+    "compiler_that_would",
+    "developing",
     "jobs_of",
     "means_of",
     "never_built_twice",
     "refuse_cache_options",
+    "subject_of",
     "told_jobs",
     "workshop_folder",
 ]
@@ -78,7 +86,7 @@ def means_of(chain: Chain, parts: Mapping[str, str]) -> Means:
     place, project, settings = chain.workplace, chain.project, chain.workplace.settings
     tag = chain.sdk().environment.python_tag
     jobs = told_jobs(project, place)
-    cache, store = _cache_of(chain)
+    cache, store = _cache_of(chain, chain.sdk())
     workshop = Workshop(
         folder=workshop_folder(project, place, tag),
         lock=place.lock_file(f"tree-{project.name}-{tag}"),
@@ -89,7 +97,7 @@ def means_of(chain: Chain, parts: Mapping[str, str]) -> Means:
             **{
                 name: value
                 for name, value in parts.items()
-                if name not in _OF_SOURCES and not name.startswith((OF_PERSON, OF_MACHINE))
+                if name not in _OF_SOURCES and not name.startswith((OF_PERSON, OF_MACHINE, OF_STUDIO))
             },
             "ROCm": chain.sdk().version or "none",
         },
@@ -97,11 +105,73 @@ def means_of(chain: Chain, parts: Mapping[str, str]) -> Means:
             None if load_channels().may_supersede(settings.release_type) else input_digest(Stage.BUILD, project.name, dict(parts))
         ),
         cache=cache,
-        credentials={name: value for name, value in place.machine.items() if name.startswith("AWS_")},
+        credentials=_credentials(place),
         store=store,
         earlier=_earlier(place.work_dir / Stage.BUILD.value / project.name),
     )
     return Means(workshop=workshop, jobs=jobs)
+
+
+def developing(chain: Chain, folder: Path, sdk: Sdk) -> Workshop:
+    """Return what a build in the tree itself has on this machine.
+
+    Parameters
+    ----------
+    chain
+        The project on its way.
+    folder
+        The folder for what is of the build alone.
+    sdk
+        The environment that it runs in.
+
+    Raises
+    ------
+    HipwrightError
+        ``missing-tool``, ``bad-option-value``, ``cache-unusable``.
+    """
+    place = chain.workplace
+    cache, store = _cache_of(chain, sdk)
+    return Workshop(
+        folder=folder,
+        lock=folder / "lock",
+        wait=place.settings.wait,
+        console=place.console,
+        cache=cache,
+        credentials=_credentials(place),
+        store=store,
+    )
+
+
+def subject_of(
+    chain: Chain, *, sdk: Sdk, wishes: BuildWishes, source: SourceTree | None = None, jobs: int | None = None
+) -> Subject:
+    """Return what a build of a chain is a build of.
+
+    Parameters
+    ----------
+    chain
+        The project on its way, with its sources.
+    sdk
+        The environment that the build runs in.
+    wishes
+        What the person and the machine want of it.
+    source
+        The source tree, where it is told otherwise than the last source stage left it.
+    jobs
+        How many programs may run at once.
+    """
+    return Subject(
+        project=chain.project,
+        project_folder=chain.folder,
+        hooks=load_hooks(chain.folder),
+        source=source or chain.source(),
+        sdk=sdk,
+        locked=inputs(chain, at_hand=False),
+        platform=chain.workplace.platform,
+        targets=chain.targets,
+        jobs=jobs,
+        wishes=wishes,
+    )
 
 
 def workshop_folder(project: Project, place: Workplace, python_tag: str) -> Path:
@@ -131,28 +201,26 @@ def compiler_of(chain: Chain, wishes: BuildWishes) -> str:
     """
     place, project, sdk = chain.workplace, chain.project, chain.sdk()
     folder = workshop_folder(project, place, sdk.environment.python_tag)
+    folders = BuildFolders(tree=folder / "src", home=folder / "home", temporary=folder / "tmp")
     try:
-        plan = plan_build(
-            project,
-            chain.folder,
-            source=chain.source(),
-            sdk=sdk,
-            locked=inputs(chain, at_hand=False),
-            hooks=load_hooks(chain.folder),
-            parts=find_sdk_parts(sdk),
-            folders=BuildFolders(tree=folder / "src", home=folder / "home", temporary=folder / "tmp"),
-            platform=place.platform,
-            path=place.runner.environment.get("PATH", ""),
-            targets=chain.targets or tuple(GfxTarget(name) for name in sdk.targets),
-            jobs=None,
-            wishes=wishes,
-        )
-        # Its own folders are not there yet, and a compiler that is asked for its version needs none.
-        passing = {name: value for name, value in plan.environment.items() if name not in _FOLDERS}
-        found = find_compiler(place.runner, platform=place.platform, environment=passing, cwd=place.work_dir)
+        plan = subject_of(chain, sdk=sdk, wishes=wishes).plan(folders, path=place.runner.environment.get("PATH", ""))
+        found = compiler_that_would(plan, place)
     except HipwrightError:
         return "none"
     return found.version if found is not None else "none"
+
+
+def compiler_that_would(plan: BuildPlan, place: Workplace) -> Compiler | None:
+    """Return the C++ compiler that a planned build would take, None where there is none.
+
+    Raises
+    ------
+    HipwrightError
+        What asking it for its version raises.
+    """
+    # The build's own folders are not there yet, and a compiler that is asked for its version needs none.
+    passing = {name: value for name, value in plan.environment.items() if name not in _FOLDERS}
+    return find_compiler(place.runner, platform=place.platform, environment=passing, cwd=place.work_dir)
 
 
 def never_built_twice(document: object) -> str | None:
@@ -160,18 +228,49 @@ def never_built_twice(document: object) -> str | None:
     return None if getattr(document, "reproducible", None) else "it was not built twice"
 
 
-def _cache_of(chain: Chain) -> tuple[CacheSettings | None, Store | None]:
-    place, settings = chain.workplace, chain.workplace.settings
+def _cache_of(chain: Chain, sdk: Sdk) -> tuple[CacheSettings | None, Store | None]:
+    place = chain.workplace
+    return cache_of(chain.locked(), place, sdk=sdk, targets=chain.targets or sdk.targets, platform=place.platform)
+
+
+def _credentials(place: Workplace) -> dict[str, str]:
+    return {name: value for name, value in place.machine.items() if name.startswith("AWS_")}
+
+
+def cache_of(
+    locked: LockedProject, place: Workplace, *, sdk: Sdk, targets: Sequence[str], platform: Platform
+) -> tuple[CacheSettings | None, Store | None]:
+    """Return the compiler cache that a command's options name for a build, and its bucket opened where it is one; None twice without.
+
+    Parameters
+    ----------
+    locked
+        The project's lock.
+    place
+        Whose options count.
+    sdk
+        The environment that the build runs in.
+    targets
+        The GPU targets.
+    platform
+        The system that is meant.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value``; ``missing-tool``; ``cache-unusable``.
+    """
+    settings = place.settings
     program = refuse_cache_options(place)
     if program is None:
         return None, None
-    tool, sdk = str(settings.compiler_cache), chain.sdk()
+    tool = str(settings.compiler_cache)
     key = CacheKey(
-        platform=place.platform,
+        platform=platform,
         rocm=sdk.version,
-        targets=chain.targets or sdk.targets,
-        project=chain.project.name,
-        line=chain.locked().patches.line or chain.locked().sources.base_version,
+        targets=targets,
+        project=locked.name,
+        line=locked.patches.line or locked.sources.base_version,
         python_tag=sdk.environment.python_tag,
     )
     target, store = _place_of(settings.compiler_cache_store, tool, place)
@@ -182,7 +281,7 @@ def _cache_of(chain: Chain) -> tuple[CacheSettings | None, Store | None]:
         size_mib=parse_size(settings.compiler_cache_size),
         key=key,
         base=place.work_dir,
-        platform=place.platform,
+        platform=platform,
     )
     return cache, store
 

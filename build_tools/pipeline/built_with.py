@@ -16,13 +16,25 @@ from build_tools.receipts.values import BuiltAgainst
 from build_tools.testing.install import runtime_files
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from build_tools.config.project import Project
     from build_tools.pipeline.chain import Chain
     from build_tools.pipeline.engine import Making
     from build_tools.receipts.lock import LockedFile, LockedProject
-    from build_tools.receipts.values import EnvironmentRecord
-    from build_tools.types import Sha256
+    from build_tools.receipts.values import EnvironmentRecord, FlagValue
+    from build_tools.types import Platform, Sha256
 
-__all__ = ["against", "before_parts", "edits_before", "inputs", "packages_digest", "prove_imports_of"]
+__all__ = [
+    "against",
+    "before_parts",
+    "edits_before",
+    "flag_parts",
+    "inputs",
+    "packages_digest",
+    "prove_flags_of",
+    "prove_imports_of",
+]
 
 
 def inputs(chain: Chain, *, at_hand: bool) -> LockedProject:
@@ -103,18 +115,51 @@ def packages_digest(chain: Chain) -> Sha256:
     return digest.of_value(rows)
 
 
-def prove_imports_of(chain: Chain, environment: EnvironmentRecord, making: Making) -> None:
+def prove_imports_of(chain: Chain, environment: EnvironmentRecord, making: Making) -> tuple[FlagValue, ...]:
     """Import the wheels that were built before, where their projects say what to import: nothing is built on one that cannot be loaded.
+
+    Return their flags.
 
     Raises
     ------
     HipwrightError
-        ``import-failed``.
+        ``import-failed``; ``flag-differs``.
     """
+    found: list[FlagValue] = []
     for build in chain.before:
-        module = build.project.wheel.import_name
-        if module is None:
-            continue
-        chain.workplace.console.say(f"importing {module} of {build.filename}")
-        with files.temporary_folder(making.folder, "import") as scratch:
-            prove_import(module, build.filename, environment=environment, runner=making.runner, folder=scratch, log=making.log)
+        found += _proved(build.project, build.filename, chain, environment, making, so="nothing is built on it")
+    return tuple(found)
+
+
+def prove_flags_of(chain: Chain, environment: EnvironmentRecord, making: Making) -> tuple[FlagValue, ...]:
+    """Return the flags of a project's own wheel in the environment that it is to be tested in; nothing is imported where it has none.
+
+    Raises
+    ------
+    HipwrightError
+        ``import-failed``; ``flag-differs``.
+    """
+    project = chain.project
+    if not project.wheel.flags_on(chain.workplace.platform.value):
+        return ()
+    return _proved(project, chain.built().wheels[0].filename, chain, environment, making, so="it is not tested")
+
+
+def flag_parts(projects: Iterable[Project], platform: Platform) -> dict[str, str]:
+    """Return what a stage's digest has of the flags that it reads; nothing where there are none."""
+    rows = [[project.name, plain(project.wheel.flags_on(platform.value))] for project in projects]
+    return {"flags": digest.of_value(rows)} if any(flags for _name, flags in rows) else {}
+
+
+def _proved(
+    project: Project, filename: str, chain: Chain, environment: EnvironmentRecord, making: Making, *, so: str
+) -> tuple[FlagValue, ...]:
+    flags = project.wheel.flags_on(chain.workplace.platform.value)
+    module = project.wheel.import_name or (flags[0].name.partition(".")[0] if flags else None)
+    if module is None:
+        return ()
+    chain.workplace.console.say(f"importing {module} of {filename}")
+    with files.temporary_folder(making.folder, "import") as scratch:
+        return prove_import(
+            module, filename, environment=environment, runner=making.runner, folder=scratch, log=making.log, flags=flags, so=so
+        )

@@ -53,7 +53,7 @@ class Chain:
     ``done`` holds the finished stages; the typed getters below are the arrows between them. ``would_run`` holds what a
     dry run found that it would do, with the reason. ``locked_before`` is the lock entry that this run replaced. ``own_tree`` is a tree of
     the person's own as it was read when it was locked. ``developed`` says where a build in the tree itself has left what. ``before`` are the builds of other projects that it is built with, once they are
-    found. ``ruled_out`` says why it is skipped.
+    found. ``ruled_out`` says why it is skipped. ``put`` are the wheels in the folder that ``--dist-dir`` names.
     """
 
     project: Project
@@ -67,6 +67,7 @@ class Chain:
     developed: dict[str, Any] | None = None
     before: tuple[EarlierBuild, ...] = ()
     ruled_out: RuledOut | None = None
+    put: tuple[Path, ...] = ()
 
     @property
     def folder(self) -> Path:

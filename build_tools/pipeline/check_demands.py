@@ -15,6 +15,8 @@ from build_tools.checks.profile import demands_for
 from build_tools.config.owned import is_rocm
 from build_tools.environments.installed import installed_files, site_packages
 from build_tools.pipeline.baselines import baseline_identity, named_baselines, promoted_before, promoted_sizes
+from build_tools.pipeline.chain_set import resolve_chain, set_parts
+from build_tools.pipeline.engine import watch
 from build_tools.receipts.record import plain
 from build_tools.types import GfxTarget, Stage
 from build_tools.wheels.limits import read_version
@@ -24,21 +26,33 @@ if TYPE_CHECKING:
 
     from build_tools.checks.demands import Demands
     from build_tools.pipeline.chain import Chain
+    from build_tools.types import Sha256
 
 __all__ = ["chain_demands", "demand_parts"]
 
 
-def chain_demands(chain: Chain) -> dict[str, Demands]:
+def chain_demands(chain: Chain, *, watched: dict[str, Sha256 | None]) -> dict[str, Demands]:
     """Return what is demanded of each built wheel, by file name.
+
+    Parameters
+    ----------
+    chain
+        The project, with its build.
+    watched
+        Gets the files of the machine that decide what the base index is, where it was asked; see :func:`build_tools.pipeline.engine.watch`.
 
     Raises
     ------
     HipwrightError
-        ``bad-data-file`` when ``project.toml`` sets a rule that there is not; ``no-wheel`` when ``--baseline`` names nothing to compare with.
+        ``bad-data-file`` when ``project.toml`` sets a rule that there is not; ``no-wheel`` when ``--baseline`` names nothing to compare with;
+        what :func:`build_tools.pipeline.chain_set.resolve_chain` raises.
     """
     built, place = chain.built(), chain.workplace
     baselines = named_baselines([wheel.filename for wheel in built.wheels], place) or _promoted(chain)
     libraries = _libraries(chain)
+    resolution = resolve_chain(chain)
+    if resolution.base_asked:
+        watched.update({str(path): watch(path) for path in place.settings_files()})
     return {
         wheel.filename: demands_for(
             chain.project,
@@ -46,6 +60,8 @@ def chain_demands(chain: Chain) -> dict[str, Demands]:
             targets=tuple(map(GfxTarget, built.targets)),
             libraries=libraries,
             packages=_packages(chain),
+            unmet=resolution.unmet.get(wheel.filename),
+            unasked=resolution.unasked,
             build_places=_build_places(chain),
             baseline=baselines.get(wheel.filename),
         )
@@ -67,6 +83,7 @@ def demand_parts(chain: Chain) -> dict[str, str]:
         "project's demands": digest.of_value(plain(chain.project.check)),
         "packages beside it": digest.of_value(sorted(_packages(chain).items())),
         "baseline": baseline_identity(chain.workplace) or digest.of_value(baselines),
+        **set_parts(chain),
     }
 
 
@@ -80,10 +97,10 @@ def _libraries(chain: Chain) -> frozenset[str] | None:
         return None
     beside = _packages(chain).keys()
     files = installed_files(site_packages(environment, chain.workplace.platform))
-    packed = (path for name, rows in files.items() if name in beside for path, size in rows.items() if size is not None)
+    packed = (Path(path).name for name, rows in files.items() if name in beside for path, size in rows.items() if size is not None)
     if rocm is None or rocm.folder is None or _without_rocm(chain):
-        return libraries_among(path.name for path in packed)
-    return libraries_among(path.name for path in packed) | libraries_of_folder(Path(rocm.folder))
+        return libraries_among(packed)
+    return libraries_among(packed) | libraries_of_folder(Path(rocm.folder))
 
 
 def _promoted(chain: Chain) -> dict[str, Mapping[str, int]]:

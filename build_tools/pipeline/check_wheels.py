@@ -56,6 +56,7 @@ def check_wheels(workplace: Workplace) -> dict[str, Any]:
         expectations=None,
         demands=_demands(wheels, projects, workplace),
         say=console.say,
+        progress=console.progress,
         jobs=workplace.jobs,
     )
     show_report(report, console)
@@ -115,8 +116,9 @@ def _demands(wheels: Sequence[Path], projects: Mapping[str, Project], workplace:
         platform = _platform(wheel, workplace)
         baseline = baselines.get(wheel.name)
         if project is not None:
+            wanted = wanted_targets(workplace, project.name)
             found[wheel.name] = demands_for(
-                project, platform, targets=targets, unmet=unmet.get(wheel.name), libraries=libraries, baseline=baseline
+                project, platform, targets=wanted, unmet=unmet.get(wheel.name), libraries=libraries, baseline=baseline
             )
         elif targets or unmet or baseline is not None or workplace.settings.platform:
             found[wheel.name] = Demands(

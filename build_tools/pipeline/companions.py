@@ -153,7 +153,7 @@ def _of_work_dir(name: str, chain: Chain) -> EarlierBuild | None:
         build
         for maker in makers
         for build in earlier_builds(place, maker, python=chain.python_tag)
-        if build.targets == targets_text(chain.targets)
+        if _fits_targets(build, chain)
         and (rocm is None or build.rocm in {None, rocm.version})
         and (build.built.bundled is not None) == place.settings.bundle_rocm
     ]
@@ -170,6 +170,12 @@ def _of_work_dir(name: str, chain: Chain) -> EarlierBuild | None:
         return None
     _tell(taken.proven(), chain, stands=is_of(taken) is not False)
     return taken
+
+
+def _fits_targets(build: EarlierBuild, chain: Chain) -> bool:
+    """Say whether a build is for the GPUs that a project is built for: for the same, or where its own variable names them, for more."""
+    own = chain.project.name in chain.workplace.settings.own_gfx
+    return build.targets == targets_text(chain.targets) or (own and set(chain.targets) <= set(build.built.targets))
 
 
 def _standing_parts(project: Project, place: Workplace) -> dict[str, str] | None:

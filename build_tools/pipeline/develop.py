@@ -11,38 +11,34 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from build_tools import digest
-from build_tools.builds.build_requires import refuse_unmet
 from build_tools.builds.develop import build_in_place, installed_from, remove_editable
-from build_tools.builds.generated import judge_generated, place_generated
-from build_tools.builds.hooks import load_hooks
-from build_tools.builds.plan import plan_build
-from build_tools.builds.preflight import prove_compiler, prove_hip_compiler
-from build_tools.builds.variables import BuildFolders, find_sdk_parts
-from build_tools.builds.workshop import Bench, Workshop
-from build_tools.config.targets import family_name
-from build_tools.environments.make import environment_digest, finished_environment, make_environment_in
+from build_tools.builds.generated import place_generated
+from build_tools.builds.variables import BuildFolders
+from build_tools.builds.workshop import Bench
+from build_tools.environments.make import environment_digest, finished_environment
 from build_tools.errors import HipwrightError, Where
-from build_tools.files import make_folder, remove_tree, write_bytes
-from build_tools.locking.places import wanted_targets
+from build_tools.files import remove_tree, write_bytes, write_text
+from build_tools.locking.places import wanted_family
 from build_tools.pipeline.build_wishes import wishes_of
-from build_tools.pipeline.build_workshop import told_jobs
+from build_tools.pipeline.build_workshop import developing, subject_of, told_jobs
 from build_tools.pipeline.built_with import edits_before, inputs
 from build_tools.pipeline.step import WouldRun
 from build_tools.process import printable
+from build_tools.receipts.record import plain
 from build_tools.receipts.values import LocalChanges
 from build_tools.rocm.provision import build_folder, provision
 from build_tools.shown import shown
 from build_tools.sources.git import Git
-from build_tools.types import GfxTarget, Platform, Stage
+from build_tools.types import Platform, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
 
+    from build_tools.builds.compiler_cache import CacheSettings
     from build_tools.environments.request import EnvironmentRequest
     from build_tools.pipeline.chain import Chain
     from build_tools.process import Runner
-    from build_tools.receipts.values import EnvironmentRecord, Sdk
+    from build_tools.receipts.values import CacheUse, EnvironmentRecord, Sdk
     from build_tools.sources.git import Repository
     from build_tools.types import Sha256
     from build_tools.workplace import Workplace
@@ -50,6 +46,8 @@ if TYPE_CHECKING:
 __all__ = ["develop", "refuse_beside_develop"]
 
 _FEW: Final = 4
+_LAUNCHER: Final = "launcher"
+_NO_LAUNCHER: Final = "no compiler cache"
 
 _EVER_EDITED: Final = LocalChanges(digest=digest.of_value("a tree to develop in"), lines=())
 """What stands for the changes of a person's in a tree that is installed as it is, whatever they are from one hour to the next."""
@@ -64,7 +62,13 @@ def refuse_beside_develop(workplace: Workplace) -> None:
         ``option-conflict``.
     """
     settings = workplace.settings
-    beside = {"--bundle-rocm": settings.bundle_rocm, "--verify-reproducible": settings.verify_reproducible}
+    # A folder that a file names is for the wheels of other commands.
+    put = workplace.resolved.origin("dist_dir").startswith("command line")
+    beside = {
+        "--bundle-rocm": settings.bundle_rocm,
+        "--verify-reproducible": settings.verify_reproducible,
+        "--dist-dir": put,
+    }
     for flag in (flag for flag, given in beside.items() if given and settings.develop):
         message = f"{flag} is about a wheel, and --develop makes none"
         raise HipwrightError("option-conflict", message, hint="give one of them")
@@ -88,14 +92,12 @@ def develop(chain: Chain) -> None:
     WouldRun
         In a dry run.
     """
-    place, project, source = chain.workplace, chain.project, chain.source()
+    place, project = chain.workplace, chain.project
     if place.settings.dry_run:
         chain.would_run[Stage.BUILD] = "the tree is compiled in place, as far as it has changed"
         raise WouldRun
     console = place.console
     began = time.monotonic()
-    if place.settings.compiler_cache not in {None, "none"}:
-        console.warn(f"--develop works without {place.settings.compiler_cache}: the tree itself keeps what was compiled")
     folder = place.work_dir / "develop" / project.name / chain.python_tag
     log = place.work_dir / "logs" / project.name / f"develop-{chain.python_tag}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -106,52 +108,68 @@ def develop(chain: Chain) -> None:
         begins = build_folder(project, chain.tree)
         if begins is None:
             raise HipwrightError("bad-source-tree", f"{chain.tree} has no build file", where=Where(file=chain.tree))
-        own = folder.with_name(f"{folder.name}.build")
-        folders = BuildFolders(tree=chain.tree, home=own / "home", temporary=own / "tmp")
-        for made in (folders.home, folders.temporary, own / "run"):
-            make_folder(made)
-        hooks = load_hooks(chain.folder)
-        plan = plan_build(
-            project,
-            chain.folder,
-            # A version that names the edits would be another one after each of them; this one says that there may be some.
-            source=msgspec.structs.replace(source, local=_EVER_EDITED),
-            sdk=sdk,
-            locked=inputs(chain, at_hand=False),
-            hooks=hooks,
-            parts=find_sdk_parts(sdk),
-            folders=folders,
-            platform=place.platform,
-            path=runner.environment.get("PATH", ""),
-            targets=chain.targets or tuple(GfxTarget(name) for name in sdk.targets),
-            jobs=told_jobs(project, place),
-            wishes=wishes_of(place, edited_before=edits_before(chain)),
-        )
-        compiler = prove_compiler(runner, platform=place.platform, scratch=own, environment=plan.environment)
-        prove_hip_compiler(runner, sdk, platform=place.platform, scratch=own, environment=plan.environment)
-        console.say(f"building {project.name} {plan.version} in {begins} with {compiler.path}")
-        generated = hooks.generated_files(plan.context)
-        judge_generated(generated, hooks=hooks.file)
-        python = Path(sdk.environment.python)
+        made = _compile(chain, sdk, begins, folder=folder, runner=runner, log=log)
+    python = Path(sdk.environment.python)
+    activate = _activate_line(folder, place.platform)
+    console.say(f"{project.name} {made.version} is imported from {begins}; edit there, and run the same command again")
+    console.say(f"its environment: {activate}")
+    tests = _test_lines(chain, python)
+    for line in tests:
+        console.say(f"its smoke tests: {line}")
+    chain.developed = {
+        "project": project.name,
+        "version": made.version,
+        "tree": str(chain.tree),
+        "environment": str(folder),
+        "python": str(python),
+        "activate": activate,
+        "tests": list(tests),
+        "installed": made.installed,
+        "cache": None if made.cache is None else plain(made.cache),
+        "seconds": round(time.monotonic() - began, 3),
+        "log": str(log),
+    }
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, slots=True)
+class _Made:
+    """What came of a build in the tree: its version, whether it had to be installed, and what a compiler cache did."""
+
+    version: str
+    installed: bool
+    cache: CacheUse | None
+
+
+def _compile(chain: Chain, sdk: Sdk, begins: Path, *, folder: Path, runner: Runner, log: Path) -> _Made:
+    """Compile what has changed in the tree, and install it; what is of this build alone lies beside its environment."""
+    place, project = chain.workplace, chain.project
+    own = folder.with_name(f"{folder.name}.build")
+    folders = BuildFolders(tree=chain.tree, home=own / "home", temporary=own / "tmp")
+    subject = subject_of(
+        chain,
+        sdk=sdk,
+        wishes=wishes_of(place, edited_before=edits_before(chain)),
+        # A version that names the edits would be another one after each of them; this one says that there may be some.
+        source=msgspec.structs.replace(chain.source(), local=_EVER_EDITED),
+        jobs=told_jobs(project, place),
+    )
+    workshop = developing(chain, own, sdk)
+    with workshop.caching(runner=runner) as cache:
+        bench = Bench(workshop=workshop, folder=own, tree=None, cache=cache)
+        prepared = subject.prepare(folders, scratch=own, runner=runner, bench=bench)
+        plan = prepared.plan
+        place.console.say(f"building {project.name} {plan.version} in {begins} with {prepared.compiler.path}")
+        _tell_launcher(chain, own, workshop.cache)
         before = _untracked(chain)
         try:
-            place_generated(generated, begins)
-            refuse_unmet(
-                project,
-                folder=begins,
-                environment=sdk.environment,
-                variables=plan.environment,
-                runner=runner,
-                platform=place.platform,
-                cwd=own / "run",
-                again=f"remove {folder}",
-            )
-            with _watched(chain, own, runner, log) as watched:
+            place_generated(prepared.generated, begins)
+            subject.require_met(plan, begins, scratch=own, runner=runner, again=f"remove {folder}")
+            with bench.watched(runner, project, log=log) as watched:
                 installed = build_in_place(
                     project,
                     plan,
                     folder=begins,
-                    python=python,
+                    python=Path(sdk.environment.python),
                     runner=watched,
                     log=log,
                     platform=place.platform,
@@ -159,32 +177,18 @@ def develop(chain: Chain) -> None:
                 )
         finally:
             _leave_out(chain, before)
-            remove_tree(own / "tmp")
-    activate = _activate_line(folder, place.platform)
-    console.say(f"{project.name} {plan.version} is imported from {begins}; edit there, and run the same command again")
-    console.say(f"its environment: {activate}")
-    tests = _test_lines(chain, python)
-    for line in tests:
-        console.say(f"its smoke tests: {line}")
-    chain.developed = {
-        "project": project.name,
-        "version": plan.version,
-        "tree": str(chain.tree),
-        "environment": str(folder),
-        "python": str(python),
-        "activate": activate,
-        "tests": list(tests),
-        "installed": installed,
-        "seconds": round(time.monotonic() - began, 3),
-        "log": str(log),
-    }
+            remove_tree(folders.temporary)
+        return _Made(version=plan.version, installed=installed, cache=bench.tell_cache())
 
 
-def _watched(chain: Chain, folder: Path, runner: Runner, log: Path) -> AbstractContextManager[Runner]:
-    """Give a runner whose output is watched as that of any build: how far it is, and what went wrong first."""
-    place = chain.workplace
-    workshop = Workshop(folder=folder, lock=folder / "lock", wait=place.settings.wait, console=place.console)
-    return Bench(workshop=workshop, folder=folder, tree=None, cache=None).watched(runner, chain.project, log=log)
+def _tell_launcher(chain: Chain, own: Path, cache: CacheSettings | None) -> None:
+    """Warn that a tree which CMake has configured goes on with the compiler cache that it had then, or with none; note which it is."""
+    note, program = own / _LAUNCHER, _NO_LAUNCHER if cache is None else str(cache.program)
+    before = note.read_text(encoding="utf-8") if note.is_file() else program
+    if before != program and chain.project.build.compiles == "cmake":
+        told = f"{chain.tree} was compiled with {before} so far, which CMake keeps where it has configured the tree"
+        chain.workplace.console.warn(f"{told}: remove its build folder there for {program} to count")
+    write_text(note, program)
 
 
 def _provision(chain: Chain, folder: Path, runner: Runner, log: Path) -> Sdk:
@@ -195,18 +199,12 @@ def _provision(chain: Chain, folder: Path, runner: Runner, log: Path) -> Sdk:
         request = dataclasses.replace(wanted, with_pip=True, purpose=f"the environment to develop {chain.project.name} in")
         _free(chain, folder, environment_digest(request, place.base), runner, log)
         try:
-            record, _made = make_environment_in(
+            record, _made = place.environment_in(
                 folder,
                 request,
                 guard=place.lock_file(f"develop-{chain.project.name}-{chain.python_tag}"),
-                cache=place.cache,
-                base=place.base,
                 runner=runner,
-                platform=place.platform,
-                say=place.console.say,
-                wait=place.settings.wait,
                 log=log,
-                pip=place.python,
                 renew=Stage.PROVISION in place.settings.force,
             )
         except HipwrightError as error:
@@ -216,7 +214,6 @@ def _provision(chain: Chain, folder: Path, runner: Runner, log: Path) -> Sdk:
             raise HipwrightError(error.code.name, error.message, where=error.where, hint=hint) from error
         return record
 
-    settings = place.settings
     return provision(
         chain.project,
         inputs(chain, at_hand=True),
@@ -227,8 +224,8 @@ def _provision(chain: Chain, folder: Path, runner: Runner, log: Path) -> Sdk:
         runner=runner,
         platform=place.platform,
         warn=place.console.warn,
-        targets=wanted_targets(place),
-        family=family_name(settings.gpu_family) if settings.gpu_family else None,
+        targets=chain.targets,
+        family=wanted_family(place, chain.project.name),
     )
 
 

@@ -13,17 +13,25 @@ from build_tools.checks.profile import expectation_for
 from build_tools.checks.run import check_wheels, raise_for
 from build_tools.checks.show import show_report
 from build_tools.config.channels import load_channels
-from build_tools.config.targets import family_name
 from build_tools.environments.make import finished_environment
 from build_tools.files import write_bytes
-from build_tools.locking.places import wanted_targets
-from build_tools.pipeline.build_wishes import recipe_digest, tell_plan, wish_parts, wishes_of
+from build_tools.locking.places import wanted_family
+from build_tools.pipeline.build_wishes import recipe_digest, tell_plan, tools_of, wish_parts, wishes_of
 from build_tools.pipeline.build_workshop import compiler_of, means_of, never_built_twice
-from build_tools.pipeline.built_with import against, before_parts, edits_before, inputs, packages_digest, prove_imports_of
+from build_tools.pipeline.built_with import (
+    against,
+    before_parts,
+    edits_before,
+    flag_parts,
+    inputs,
+    packages_digest,
+    prove_flags_of,
+    prove_imports_of,
+)
 from build_tools.pipeline.bundling import files_inside, runs_with, with_rocm_inside
 from build_tools.pipeline.check_demands import chain_demands, demand_parts
 from build_tools.pipeline.engine import RECEIPT, Making, Work, input_digest, stage_folder, watch
-from build_tools.pipeline.publishing import missing_from, refuse_unpromoted
+from build_tools.pipeline.publishing import group_of, missing_from, refuse_unpromoted
 from build_tools.pipeline.standing_sources import source_parts
 from build_tools.publish.promote import promote
 from build_tools.publish.upload import publish_wheels
@@ -58,7 +66,7 @@ def provision_work(chain: Chain) -> Work:
     locked = inputs(chain, at_hand=False)
     pins = place.requirements / "build-env.txt"
     request = provision_request(chain.project, locked, tree=chain.tree, interpreter=interpreter, pins=pins)
-    targets, family = wanted_targets(place), family_name(place.settings.gpu_family) if place.settings.gpu_family else None
+    targets, family = chain.targets, wanted_family(place, chain.project.name)
 
     def make(making: Making) -> SdkResult:
         sdk = provision(
@@ -76,7 +84,7 @@ def provision_work(chain: Chain) -> Work:
             targets=targets,
             family=family,
         )
-        prove_imports_of(chain, sdk.environment, making)
+        sdk = msgspec.structs.replace(sdk, flags=prove_imports_of(chain, sdk.environment, making))
         making.watched.update({str(path): watch(path) for path in place.settings_files()})
         return SdkResult(value=sdk)
 
@@ -93,6 +101,7 @@ def provision_work(chain: Chain) -> Work:
         "requirements": ", ".join(sorted(request.requires)),
         "interpreter": _words_for(interpreter),
     }
+    parts |= flag_parts((build.project for build in chain.before), place.platform)
     meant = installed_family([file.distribution for file in request.owned], targets=targets, family=family)
     if meant is not None:
         parts["GPU family"] = meant
@@ -127,9 +136,7 @@ def build_work(chain: Chain) -> Work:
 
         def note(plan: BuildPlan, compiler: Compiler, hip: Compiler | None) -> None:
             making.environment.update(plan.environment)
-            making.tools["compiler"] = f"{compiler.path}: {compiler.version}"
-            if hip is not None:
-                making.tools["HIP compiler"] = f"{hip.path}: {hip.version}"
+            making.tools.update(tools_of(plan, compiler, hip))
             tell_plan(plan, making.tools, place.console)
 
         built = build_wheel(
@@ -178,8 +185,9 @@ def check_work(chain: Chain) -> Work:
         report = check_wheels(
             chain.wheel_paths(),
             expectations=expectation_for(chain.project, built, place.platform),
-            demands=chain_demands(chain),
+            demands=chain_demands(chain, watched=making.watched),
             say=place.console.say,
+            progress=place.console.progress,
             project=chain.project.name,
             jobs=place.jobs,
         )
@@ -216,7 +224,7 @@ def publish_work(chain: Chain) -> Work:
     """Return the publication: checked wheels and a place go in; an index that has them comes out."""
     place, settings = chain.workplace, chain.workplace.settings
     address, outputs = place.layout(settings.run_id)
-    prefix = outputs.pytorch_prefix(_group(chain))
+    prefix = outputs.pytorch_prefix(group_of(chain))
     wheels = list(zip(chain.wheel_paths(), chain.built().wheels, strict=True))
     chain.report()
 
@@ -265,6 +273,7 @@ def test_work(chain: Chain) -> Work:
             network=place.base.network(),
         )
         environment = place.environment(request, runner=making.runner, log=making.log, renew=Stage.TEST in place.settings.force)
+        flags = prove_flags_of(chain, environment, making)
         verdict = smoke.run_smoke(
             chain.project,
             chain.folder,
@@ -278,6 +287,7 @@ def test_work(chain: Chain) -> Work:
             platform=place.platform,
             say=place.console.say,
         )
+        verdict = msgspec.structs.replace(verdict, flags=flags)
         # Report and verdict of a failed run are worth keeping where the log lies; the stage's folder goes with the failure.
         report = making.log.with_suffix(".junit.xml")
         write_bytes(report, (making.folder / smoke.REPORT_NAME).read_bytes())
@@ -295,6 +305,7 @@ def test_work(chain: Chain) -> Work:
         "requirements": ", ".join(chain.project.tests.requires) or "none",
         "interpreter": _words_for(interpreter),
         "devices": ";".join(visible) or "none",
+        **flag_parts((chain.project,), place.platform),
     }
     return _work(chain, Stage.TEST, parts, make, after=(Stage.LOCK, Stage.PUBLISH))
 
@@ -369,18 +380,6 @@ def _wheel_parts(chain: Chain) -> dict[str, str]:
 
 def _digest_of(chain: Chain, stage: Stage) -> str:
     return digest.of_value(plain(chain.done[stage].receipt.result)) if stage in chain.done else "none"
-
-
-def _group(chain: Chain) -> str:
-    """Return the folder name of this set: as asked, else the family, else the targets, else a word for a build of none."""
-    settings = chain.workplace.settings
-    targets = "-".join(target.replace(":", "_") for target in chain.targets)
-    group = settings.artifact_group or (family_name(settings.gpu_family) if settings.gpu_family else targets) or "generic"
-    local = chain.built().local
-    if local is not None and digest.short(local) not in chain.built().version:
-        # A version that cannot say so must not bring a person's build under the names of the pristine one.
-        group = f"{group}-local{digest.short(local)}"
-    return group
 
 
 def _supersedes(chain: Chain) -> bool:

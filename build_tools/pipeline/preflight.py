@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Final
 from build_tools.builds.preflight import prove_compiler
 from build_tools.checks.profile import demands_for
 from build_tools.config.channels import load_channels
+from build_tools.config.windows import windows_table
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import free_space, make_folder
 from build_tools.pipeline.build_wishes import wishes_of
-from build_tools.pipeline.build_workshop import refuse_cache_options
+from build_tools.pipeline.build_workshop import refuse_cache_options, workshop_folder
 from build_tools.types import Platform, Stage
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ _BREAKS_TOOLS: Final = "\"'`$:{}\n\r\t"
 """Characters that build back ends, pytest or venv read as their own in a path."""
 
 _LONGEST_NAME: Final = 100
-_WINDOWS_PATH: Final = 260
-"""MAX_PATH of Windows, which compilers and linkers hold to even where long paths are allowed."""
 _TRACKED: Final = ("benchmarks", "build_tools", "docs", "external-builds", "requirements", "tests", ".ci", ".github")
 """The clone's own folders, where nothing is made."""
 
@@ -81,6 +80,8 @@ def prove_build(chain: Chain, ahead: Sequence[Stage]) -> None:
     place = chain.workplace
     if Stage.BUILD in ahead and not place.settings.dry_run and not (place.work_dir / Stage.BUILD / chain.project.name).exists():
         named = {"CXX": place.settings.build_env["CXX"]} if place.settings.build_env.get("CXX") else {}
+        if place.visual_studio is not None:
+            named = {**place.visual_studio.laid_over({"PATH": place.runner.environment.get("PATH", "")}), **named}
         prove_compiler(place.runner, platform=place.platform, scratch=place.work_dir, environment=named)
 
 
@@ -88,7 +89,7 @@ def _judge_making(projects: Sequence[Project], last: Stage, workplace: Workplace
     """Judge what a build takes from the options, and what a check takes from ``project.toml``."""
     if last.number >= Stage.BUILD.number:
         refuse_cache_options(workplace)
-        wishes_of(workplace)
+        wishes_of(workplace, compiling=False)
         for warning in filter(None, (long_paths(project, workplace) for project in projects)):
             workplace.console.warn(warning)
         # Whoever builds checks later, and does not want to hear of a slip in a file then.
@@ -100,14 +101,18 @@ def long_paths(project: Project, workplace: Workplace) -> str | None:
     """Return what people should know of a work dir below which a build would need longer paths than Windows gives; None elsewhere."""
     if workplace.platform is not Platform.WINDOWS:
         return None
-    tag = max(len(interpreter.python_tag) for interpreter in workplace.interpreters.values())
-    longest = len(str(workplace.work_dir)) + len(f"/trees/{project.name}//src/") + tag + project.check.path_limit
-    if longest <= _WINDOWS_PATH:
-        return None
-    message = (
-        f"paths of {project.name} below {workplace.work_dir} may get {longest} characters long, and Windows has {_WINDOWS_PATH}: "
-    )
-    return message + "name a shorter place with --work-dir, such as C:\\w, or let Windows have long paths (LongPathsEnabled)"
+    allowed = windows_table().paths
+    tag = max((interpreter.python_tag for interpreter in workplace.interpreters.values()), key=len)
+    base = len(str(workshop_folder(project, workplace, tag) / "src"))
+    longest = base + 1 + project.check.path_limit
+    shorter = "name a shorter place with --work-dir, such as C:\\w"
+    if longest > allowed.longest:
+        message = f"paths of {project.name} below {workplace.work_dir} may get {longest} characters long, and Windows has {allowed.longest}"
+        return f"{message}: {shorter}, or let Windows have long paths (LongPathsEnabled)"
+    if base > allowed.longest_base:
+        message = f"{project.name} is built in a path of {base} characters below {workplace.work_dir}"
+        return f"{message}, and with more than {allowed.longest_base} CMake may configure again and again: {shorter}"
+    return None
 
 
 def _judge_work_dir(workplace: Workplace) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
+from build_tools import digest
 from build_tools.errors import HipwrightError
+from build_tools.locking.places import wanted_family
 from build_tools.pipeline.report import repeat_line
 from build_tools.process import printable
 from build_tools.publish.current import read_current
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from build_tools.stores.base import Store
     from build_tools.workplace import Workplace
 
-__all__ = ["index_lines", "install_lines", "missing_from", "refuse_unpromoted", "store_to_read", "warn_when_closed"]
+__all__ = ["group_of", "index_lines", "install_lines", "missing_from", "refuse_unpromoted", "store_to_read", "warn_when_closed"]
 
 
 def store_to_read(workplace: Workplace, address: str) -> Store:
@@ -37,6 +39,18 @@ def store_to_read(workplace: Workplace, address: str) -> Store:
     if "://" not in address and not Path(address).exists():
         return FolderStore(Path(address))
     return workplace.open_store(writing=False, address=address)
+
+
+def group_of(chain: Chain) -> str:
+    """Return the folder name of this set: as asked, else the family, else the targets, else a word for a build of none."""
+    place = chain.workplace
+    targets = "-".join(target.replace(":", "_") for target in chain.targets)
+    group = place.settings.artifact_group or wanted_family(place, chain.project.name) or targets or "generic"
+    local = chain.built().local
+    if local is not None and digest.short(local) not in chain.built().version:
+        # A version that cannot say so must not bring a person's build under the names of the pristine one.
+        group = f"{group}-local{digest.short(local)}"
+    return group
 
 
 def warn_when_closed(workplace: Workplace, store: Store, place: IndexFolder) -> None:

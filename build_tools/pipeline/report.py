@@ -159,6 +159,7 @@ def document(chains: list[Chain]) -> dict[str, Any]:
             wheel.distribution: wheel.version for chain in chains if Stage.BUILD in chain.done for wheel in chain.built().wheels
         },
         "wheels": [str(path) for chain in chains if Stage.BUILD in chain.done for path in chain.wheel_paths()],
+        "dist": [str(path) for chain in chains for path in chain.put],
         "indexes": [
             {"project": chain.project.name, "index-url": chain.index().index_url, "find-links": chain.index().find_links_url}
             for chain in chains
@@ -173,6 +174,7 @@ def _places(chains: list[Chain], workplace: Workplace, *, failed: bool) -> list[
         done = chain.done
         if Stage.BUILD in done:
             lines += [f"wheel: {path}" for path in chain.wheel_paths()]
+            lines += [f"put into: {path}" for path in chain.put]
         elif Stage.HIPIFIED_PATCHES in done:
             lines.append(f"sources: {chain.tree}")
         if Stage.PUBLISH in done:

@@ -13,6 +13,7 @@ from build_tools.pipeline.bundling import refuse_bundling
 from build_tools.pipeline.chain import Chain
 from build_tools.pipeline.companions import find_built_before, planned
 from build_tools.pipeline.develop import develop, refuse_beside_develop
+from build_tools.pipeline.dist_folder import put_wheels, refuse_dist_folder
 from build_tools.pipeline.handover import Received, receive
 from build_tools.pipeline.lock_stage import lock_chains
 from build_tools.pipeline.order import built_before, in_build_order
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from build_tools.config.project import Project
-    from build_tools.types import CommitId
+    from build_tools.types import CommitId, GfxTarget
     from build_tools.workplace import Workplace
 
 __all__ = ["run_pipeline"]
@@ -60,13 +61,14 @@ def run_pipeline(projects: Sequence[Project], *, until: Stage | None, workplace:
     if settings.from_stage is not None and settings.from_stage.number > last.number:
         message = f"--from {settings.from_stage} is later than {last}, where this command ends"
         raise HipwrightError("option-conflict", message)
-    targets = wanted_targets(workplace)
+    targets = {project.name: _targets_of(project, workplace) for project in projects}
     refuse_beside_own(projects, workplace)
     refuse_beside_develop(workplace)
     refuse_bundling(projects, last, workplace)
+    refuse_dist_folder(projects, last, workplace)
     look_ahead(projects, last, workplace)
     chains = [
-        Chain(project=project, workplace=workplace, targets=targets, python=python)
+        Chain(project=project, workplace=workplace, targets=targets[project.name], python=python)
         for project in in_build_order(projects, workplace.external_builds)
         for python in settings.python or (None,)
     ]
@@ -99,6 +101,15 @@ def run_pipeline(projects: Sequence[Project], *, until: Stage | None, workplace:
     show_report(chains, workplace)
     developed = [chain.developed for chain in chains if chain.developed is not None]
     return {**document(chains), **more, **({"develop": developed} if developed else {})}
+
+
+def _targets_of(project: Project, workplace: Workplace) -> tuple[GfxTarget, ...]:
+    """Return the GPU targets that are wanted of a project; where its own variable names them, that is told."""
+    targets = wanted_targets(workplace, project.name)
+    if project.name in workplace.settings.own_gfx:
+        origin = workplace.resolved.origin(f"own_gfx.{project.name}")
+        workplace.console.say(f"{project.name} is built for {', '.join(targets)}: {origin}, read for this project alone")
+    return targets
 
 
 def _hand_out(received: Received, chains: list[Chain]) -> None:
@@ -152,6 +163,8 @@ def _advance(chain: Chain, last: Stage, chains: Sequence[Chain], received: Recei
     done = max((stage.number for stage in chain.done), default=0)
     ahead = [stage for stage in Stage if done < stage.number <= last.number]
     prove_build(chain, ahead)
+    if Stage.BUILD in chain.done:
+        put_wheels(chain)
     try:
         sources = [stage for stage in ahead if stage in SOURCE_STAGES]
         if sources and chain.own_tree is not None:
@@ -171,6 +184,8 @@ def _advance(chain: Chain, last: Stage, chains: Sequence[Chain], received: Recei
         found = next(reversed(chain.would_run))
         for stage in ahead[ahead.index(found) + 1 :]:
             chain.would_run[stage] = f"comes after {found}"
+        if Stage.BUILD in chain.would_run and not chain.workplace.settings.develop:
+            put_wheels(chain)
 
 
 def _make_packages(chain: Chain, stages: Sequence[Stage]) -> None:
@@ -180,6 +195,8 @@ def _make_packages(chain: Chain, stages: Sequence[Stage]) -> None:
         return
     for stage in stages:
         step(chain, PACKAGE_STAGES[stage](chain))
+        if stage is Stage.BUILD:
+            put_wheels(chain)
 
 
 def _bring_sources(chain: Chain, stages: Sequence[Stage]) -> None:

@@ -35,6 +35,12 @@ def settings_table(workplace: Workplace) -> dict[str, Any]:
             ]
         elif option.negative:
             rows.append((option.flag, "no" if value else "yes", resolved.origin(option.field_name)))
+        elif option.name == "gfx":
+            rows.append((option.flag, _text(value), resolved.origin(option.field_name)))
+            rows += [
+                (f"{option.flag} of {name}", _text(one), resolved.origin(f"own_gfx.{name}"))
+                for name, one in resolved.settings.own_gfx.items()
+            ]
         else:
             shown = _text(value) or in_effect.get(option.field_name, "")
             rows.append((option.flag, shown, resolved.origin(option.field_name)))

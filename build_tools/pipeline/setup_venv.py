@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os.path
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
@@ -13,20 +12,19 @@ from packaging.requirements import Requirement
 
 from build_tools import digest
 from build_tools.config.owned import is_rocm
-from build_tools.config.targets import family_name
 from build_tools.environments.installed import installed_distributions, site_packages
 from build_tools.environments.listing import Listing
-from build_tools.environments.make import EnvironmentRequest, added_by_hand, make_environment_in, python_in, scripts_in
+from build_tools.environments.make import EnvironmentRequest, added_by_hand, python_in, scripts_in
 from build_tools.environments.network import Network
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import hold, remove_tree, write_text
-from build_tools.locking.places import named_places, reads_only_folders, wanted_targets
+from build_tools.locking.places import named_places, reads_only_folders, wanted_family, wanted_targets
 from build_tools.locking.wanted import Wish, choose
 from build_tools.pipeline.activate import job_files
 from build_tools.process import printable
 from build_tools.receipts.record import plain
 from build_tools.rocm.devices import FAMILY_VARIABLE, device_code, installed_families, installed_family, is_devel
-from build_tools.rocm.health import examine, first_of
+from build_tools.rocm.health import examine_mix, first_of
 from build_tools.rocm.pairs import fitting_versions
 from build_tools.rocm.sdk import describe_folder, describe_sdk, lost_files, missing_parts
 from build_tools.rocm.stray import find_strays
@@ -34,6 +32,8 @@ from build_tools.types import Platform
 from build_tools.urls import redact
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from build_tools.environments.interpreter import Interpreter
     from build_tools.locking.places import Places
     from build_tools.locking.wanted import Chosen
@@ -74,22 +74,19 @@ def setup_venv(workplace: Workplace) -> dict[str, Any]:
         places.append(named_places(workplace))
         return places[-1]
 
-    with ThreadPoolExecutor(1) as pool:
-        # pip takes its time to say what the base index is, and packages take theirs to be hashed.
-        base = pool.submit(lambda: workplace.base)
-        interpreter = the_interpreter(workplace)
-        wish = wish_of(workplace, settings.packages)
-        chosen = choose(
-            wish,
-            places=sources,
-            interpreter=interpreter,
-            network=Network() if reads_only_folders(workplace) else base.result().network(),
-            cache=workplace.cache,
-            today=datetime.now(tz=UTC).date(),
-            within=settings.timeout,
-            say=console.say,
-        )
-        base.result()
+    interpreter = the_interpreter(workplace)
+    wish = wish_of(workplace, settings.packages)
+    chosen = choose(
+        wish,
+        places=sources,
+        interpreter=interpreter,
+        # pip takes its time to say what the base index is, and packages in folders take theirs to be hashed.
+        network=Network() if reads_only_folders(workplace) else workplace.base.network(),
+        cache=workplace.cache,
+        today=datetime.now(tz=UTC).date(),
+        within=settings.timeout,
+        say=console.say,
+    )
     tell_chosen(chosen, places[-1], workplace)
     guard = workplace.cache / "locks" / f"environment-{digest.of_value(str(folder))[:16]}.lock"
     # Held over all that is done to it: what is expanded and proved in it must not be made anew by another run meanwhile.
@@ -99,8 +96,8 @@ def setup_venv(workplace: Workplace) -> dict[str, Any]:
         folder_sdk = places[-1].folder
         sdk = _sdk(record, wish, workplace) if folder_sdk is None else _folder_sdk(record, folder_sdk, workplace)
         tell_strays(workplace, but=(folder, *([folder_sdk] if folder_sdk else [])))
-        show_packages(record, _title(record, made=made), _note(record, chosen, workplace), workplace)
         added = added_by_hand(record, workplace.platform)
+        show_packages(record, _title(record, made=made), _note(record, chosen, added, workplace), workplace)
     if job is not None:
         job.activate(folder, scripts_in(folder, workplace.platform))
         console.say("the following steps of this job find its programs first")
@@ -118,10 +115,10 @@ def setup_venv(workplace: Workplace) -> dict[str, Any]:
 
 def _make(folder: Path, chosen: Chosen, interpreter: Interpreter, workplace: Workplace) -> tuple[EnvironmentRecord, bool]:
     """Make the environment or keep it, while its lock is held; return it, and whether it was made."""
-    settings, console = workplace.settings, workplace.console
+    settings = workplace.settings
     log = workplace.work_dir / "logs" / "setup_venv" / f"{digest.of_value(str(folder))[:16]}.log"
     remove_tree(log)
-    return make_environment_in(
+    return workplace.environment_in(
         folder,
         EnvironmentRequest(
             interpreter=interpreter,
@@ -133,14 +130,8 @@ def _make(folder: Path, chosen: Chosen, interpreter: Interpreter, workplace: Wor
             purpose=f"the environment {folder}",
         ),
         guard=None,
-        cache=workplace.cache,
-        base=workplace.base,
         runner=workplace.runner,
-        platform=workplace.platform,
-        say=console.say,
-        wait=settings.wait,
         log=log,
-        pip=workplace.python,
         renew=settings.clean,
         option=None,
     )
@@ -174,7 +165,7 @@ def wish_of(workplace: Workplace, packages: tuple[str, ...]) -> Wish:
         requirements=tuple(map(Requirement, packages)),
         rocm_version=settings.rocm_version,
         targets=wanted_targets(workplace),
-        family=family_name(settings.gpu_family) if settings.gpu_family else None,
+        family=wanted_family(workplace),
         prereleases=settings.pre or None,
     )
 
@@ -280,11 +271,8 @@ def _refuse_mixed(record: EnvironmentRecord, chosen: Chosen, places: Places, wor
         ``mixed-stack``, with the versions to ask for where the source has such.
     """
     packages = site_packages(Path(record.folder), workplace.platform)
-    markers = the_interpreter(workplace).markers
-    health = examine(installed_distributions(packages), packages, markers=markers, platform=workplace.platform)
+    health = examine_mix(installed_distributions(packages), packages)
     for ailment in health.ailments:
-        if ailment.code != "mixed-stack":
-            continue
         if ailment.severity != "error":
             workplace.console.warn(ailment.message)
             continue
@@ -322,13 +310,12 @@ def _title(record: EnvironmentRecord, *, made: bool) -> str:
     return f"{record.folder}: Python {record.python_version}{'' if made else ', as it was'}"
 
 
-def _note(record: EnvironmentRecord, chosen: Chosen, workplace: Workplace) -> str:
+def _note(record: EnvironmentRecord, chosen: Chosen, added: Sequence[str], workplace: Workplace) -> str:
     folder = Path(record.folder)
     windows = workplace.platform is Platform.WINDOWS
     activate = str(scripts_in(folder, workplace.platform) / ("activate.bat" if windows else "activate"))
     lines = [f"activate it: {activate if windows else printable(['.', activate])}"]
     lines += [f"its Python: {python_in(folder, workplace.platform)}"]
-    added = added_by_hand(record, workplace.platform)
     if added:
         lines.append(f"put in by hand: {', '.join(added)}")
     if any(file.distribution == "rocm" for file in chosen.files):

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 from build_tools.environments.make import finished_environment
 from build_tools.errors import HipwrightError
 from build_tools.locking.keep import lock_in_use
-from build_tools.pipeline.engine import RECEIPT
+from build_tools.locking.places import wanted_targets
+from build_tools.pipeline.chain import Chain
+from build_tools.pipeline.companions import find_built_before
+from build_tools.pipeline.engine import RECEIPT, Done, Work, imagine
 from build_tools.pipeline.standing_sources import standing_sources
 from build_tools.process import printable
 from build_tools.receipts.record import read_record
-from build_tools.receipts.stage import SdkResult, StageReceipt
+from build_tools.receipts.stage import LockedResult, SdkResult, StageReceipt
 from build_tools.sources.modules import own_folder
 from build_tools.types import ProjectName, Stage
 
@@ -30,16 +33,25 @@ __all__ = ["StandingBuild", "standing_build"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class StandingBuild:
-    """What a build of a project would begin with."""
+    """What a build of a project would begin with; the chain has its lock done, and the wheels that it would be built with."""
 
-    project: Project
-    locked: LockedProject
+    chain: Chain
     source: SourceTree
     sdk: Sdk
 
+    @property
+    def project(self) -> Project:
+        """The project."""
+        return self.chain.project
 
-def standing_build(project: Project, workplace: Workplace, *, python_tag: str) -> StandingBuild:
-    """Return what the work dir has for a build.
+    @property
+    def locked(self) -> LockedProject:
+        """Its lock."""
+        return self.chain.locked()
+
+
+def standing_build(project: Project, workplace: Workplace) -> StandingBuild:
+    """Return what the work dir has for a build for the one interpreter that is named.
 
     Parameters
     ----------
@@ -47,13 +59,12 @@ def standing_build(project: Project, workplace: Workplace, *, python_tag: str) -
         The project.
     workplace
         Whose work dir.
-    python_tag
-        The tag of the interpreter that the build is for.
 
     Raises
     ------
     HipwrightError
-        ``stage-missing`` that names the stage that was not done, and the line that does it.
+        ``stage-missing`` that names the stage that was not done, and the line that does it; what
+        :func:`~build_tools.pipeline.companions.find_built_before` raises when a wheel that it is built with is not there.
     """
     try:
         locked = lock_in_use(workplace).projects.get(ProjectName(project.name))
@@ -72,19 +83,31 @@ def standing_build(project: Project, workplace: Workplace, *, python_tag: str) -
         source = None
     if source is None:
         raise _missing(project, workplace, "has no finished source tree")
-    sdk = None
-    provisioned = [receipt for receipt in _receipts(project, workplace, Stage.PROVISION) if receipt.python == python_tag]
+    ((python, interpreter),) = workplace.interpreters.items()
+    chain = Chain(project=project, workplace=workplace, targets=wanted_targets(workplace, project.name), python=python)
+    chain.done[Stage.LOCK] = _locked(locked, workplace)
+    chain.before = find_built_before(chain, [chain], {})
+    provisioned = [r for r in _receipts(project, workplace, Stage.PROVISION) if r.python == interpreter.python_tag]
     for receipt in sorted(provisioned, key=lambda one: one.started, reverse=True):
-        if isinstance(receipt.result, SdkResult) and _stands(receipt.result.value, workplace):
-            sdk = receipt.result.value
-            break
-    if sdk is None:
-        raise _missing(project, workplace, f"has no environment to be built in with {python_tag}")
-    return StandingBuild(project=project, locked=locked, source=source, sdk=sdk)
+        if isinstance(receipt.result, SdkResult) and _stands(receipt.result.value, chain):
+            return StandingBuild(chain=chain, source=source, sdk=receipt.result.value)
+    beside = "".join(f" and {build.filename}" for build in chain.before)
+    raise _missing(project, workplace, f"has no environment to be built in with {interpreter.python_tag}{beside}")
 
 
-def _stands(sdk: Sdk, workplace: Workplace) -> bool:
-    return finished_environment(Path(sdk.environment.folder), sdk.environment.digest, workplace.platform) is not None
+def _locked(locked: LockedProject, workplace: Workplace) -> Done:
+    """Return the lock stage as done with what the work dir has locked."""
+    result = LockedResult(value=locked)
+    receipt = workplace.work_dir / RECEIPT
+    work = Work(stage=Stage.LOCK, project=locked.name, parts={}, make=lambda _making: result, receipt=receipt)
+    return Done(receipt=imagine(work, result), path=receipt, state="skipped", why="it is locked", seconds=0.0)
+
+
+def _stands(sdk: Sdk, chain: Chain) -> bool:
+    """Say whether an environment is whole, and has the very wheels that a build would be given."""
+    known = {package.sha256 for package in sdk.environment.packages}
+    whole = finished_environment(Path(sdk.environment.folder), sdk.environment.digest, chain.workplace.platform) is not None
+    return whole and all(build.sha256 in known for build in chain.before)
 
 
 def _missing(project: Project, workplace: Workplace, what: str) -> HipwrightError:

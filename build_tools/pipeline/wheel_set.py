@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 from dataclasses import dataclass, replace
@@ -12,24 +13,27 @@ from packaging.specifiers import SpecifierSet
 from build_tools.checks.demands import Unmet
 from build_tools.config.deps_index import DepsPlatform
 from build_tools.environments.candidate import Candidate, candidate_of
+from build_tools.environments.chosen import Chosen
 from build_tools.environments.network import path_of
 from build_tools.environments.page import Link
+from build_tools.environments.requires import parse_requires
 from build_tools.environments.resolve import choose_files
 from build_tools.errors import HipwrightError
 from build_tools.publish.deps import served
-from build_tools.types import Platform
+from build_tools.types import Platform, Sha256
 from build_tools.wheels.contents import read_dist_info
 from build_tools.wheels.limits import read_version
 from build_tools.wheels.metadata import parse_metadata
 from build_tools.wheels.name import parse_wheel_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from build_tools.environments.interpreter import Interpreter
-    from build_tools.environments.listing import Listing, PackageSource
+    from build_tools.environments.listing import PackageSource
     from build_tools.environments.network import Network
+    from build_tools.environments.resolve import Offers
     from build_tools.wheels.name import WheelName
 
 __all__ = ["unmet_of"]
@@ -44,7 +48,7 @@ _NEWEST_GLIBC: Final = 99
 class _Offers:
     """The wheels of the set, and of every other package what the places have."""
 
-    listing: Listing
+    listing: Offers
     own: tuple[Candidate, ...]
 
     @property
@@ -60,7 +64,7 @@ class _Offers:
     def files(self, name: str) -> tuple[Candidate, ...]:
         """Return every file of a package; of one that the set has, its own alone."""
         own = tuple(candidate for candidate in self.own if candidate.name == name)
-        return tuple(_with_python(candidate) for candidate in own or self.listing.files(name))
+        return own or tuple(_with_python(candidate) for candidate in self.listing.files(name))
 
 
 def _with_python(candidate: Candidate) -> Candidate:
@@ -69,57 +73,102 @@ def _with_python(candidate: Candidate) -> Candidate:
     if path is None or candidate.kind != "wheel" or candidate.link.requires_python is not None:
         return candidate
     try:
-        wanted = parse_metadata(read_dist_info(path, "METADATA")).requires_python
+        return _wanting(candidate, parse_metadata(read_dist_info(path, "METADATA")).requires_python)
     except HipwrightError:
         return candidate  # who chooses it reads it, and says what is wrong
-    return replace(candidate, link=replace(candidate.link, requires_python=wanted))
 
 
-def unmet_of(wheels: Sequence[Path], listing: Listing, *, cache: Path) -> dict[str, tuple[Unmet, ...]]:
+def _wanting(candidate: Candidate, requires_python: str | None) -> Candidate:
+    return replace(candidate, link=replace(candidate.link, requires_python=requires_python))
+
+
+def unmet_of(
+    wheels: Sequence[Path],
+    listing: Offers,
+    *,
+    cache: Path,
+    beside: Sequence[Path] = (),
+    known: dict[str, Chosen] | None = None,
+) -> dict[str, tuple[Unmet, ...]]:
     """Return for each wheel why it cannot be installed from the set and the places; nothing where it can, and where it cannot be read.
 
     Parameters
     ----------
     wheels
-        The set.
+        The wheels that are judged.
     listing
         What the places have.
     cache
         hipwright's cache folder: of packages whose page has no metadata the files themselves are read.
+    beside
+        Further wheels of the set, which are judged elsewhere.
+    known
+        As for :func:`build_tools.environments.resolve.choose_files`.
 
     Raises
     ------
     HipwrightError
         ``source-unreachable``, ``hash-mismatch``, ``bad-option-value`` of the places.
     """
-    own = (candidate_of(Link(filename=wheel.name, url=wheel.absolute().as_uri())) for wheel in wheels)
-    offers = _Offers(listing=listing, own=tuple(candidate for candidate in own if candidate is not None))
-    names = [_name_of(wheel) for wheel in wheels]
-    minors = {minor for name in names if name is not None for minor in _minors(name)}
+    known = {} if known is None else known
+    read = {wheel: _metadata_of(wheel) for wheel in (*wheels, *beside)}
+    offers = _Offers(listing=listing, own=tuple(_own(read, known)))
+    names = {wheel: _name_of(wheel) for wheel in read}
+    minors = {minor for name in names.values() if name is not None for minor in _minors(name)}
     found: dict[str, tuple[Unmet, ...]] = {}
-    for wheel, name in zip(wheels, names, strict=True):
-        try:
-            metadata = parse_metadata(read_dist_info(wheel, "METADATA"))
-        except HipwrightError:
-            continue  # the rule `metadata` says so
-        machines = list(_interpreters(name, minors, metadata.requires_python)) if name is not None else []
-        if name is None or not machines:
+    for wheel in wheels:
+        name, metadata = names[wheel], read[wheel]
+        if name is None or metadata is None:
+            continue  # the rules `file-name` and `metadata` say so
+        fields = parse_metadata(metadata)
+        machines = list(_interpreters(name, minors, fields.requires_python))
+        if not machines:
             continue
         exact = f"==={read_version(name.version)}"
         wanted = [(True, f"{name.project}{exact}")]
-        if metadata.extras:
-            wanted.append((False, f"{name.project}[{','.join(metadata.extras)}]{exact}"))
-        found[wheel.name] = tuple(_unmet(wanted, machines, offers, cache))
+        if fields.extras:
+            wanted.append((False, f"{name.project}[{','.join(fields.extras)}]{exact}"))
+        found[wheel.name] = tuple(_unmet(wanted, machines, offers, cache, known))
     return found
 
 
+def _metadata_of(wheel: Path) -> bytes | None:
+    try:
+        metadata = read_dist_info(wheel, "METADATA")
+        parse_metadata(metadata)
+    except HipwrightError:
+        return None
+    return metadata
+
+
+def _own(read: Mapping[Path, bytes | None], known: dict[str, Chosen]) -> Iterator[Candidate]:
+    """Give the wheels of the set; what they require is known then, so that nobody reads or hashes them again."""
+    for wheel, metadata in read.items():
+        candidate = candidate_of(Link(filename=wheel.name, url=wheel.absolute().as_uri()))
+        if candidate is None:
+            continue
+        if metadata is not None:
+            candidate = _wanting(candidate, parse_metadata(metadata).requires_python)
+            with contextlib.suppress(HipwrightError):
+                # Who chooses it reads it again, and says what is wrong.
+                requires = parse_requires(metadata, name=wheel.name)
+                known[candidate.link.url] = Chosen(candidate=candidate, requires=requires, sha256=Sha256(""))
+        yield candidate
+
+
 def _unmet(
-    wanted: Iterable[tuple[bool, str]], interpreters: Iterable[tuple[str, Interpreter]], offers: _Offers, cache: Path
+    wanted: Iterable[tuple[bool, str]],
+    interpreters: Iterable[tuple[str, Interpreter]],
+    offers: _Offers,
+    cache: Path,
+    known: dict[str, Chosen],
 ) -> Iterator[Unmet]:
     for machine, interpreter in interpreters:
         for always, requirement in wanted:
             try:
-                choose_files([requirement], offers=offers, interpreter=interpreter, cache=cache, follows=lambda _name: True)
+                choose_files(
+                    [requirement], offers=offers, interpreter=interpreter, cache=cache, follows=lambda _name: True, known=known
+                )
             except HipwrightError as error:
                 if error.code.name not in {"requirement-missing", "bad-wheel"}:
                     raise

@@ -10,6 +10,7 @@ __all__ = [
     "BuiltWheels",
     "CacheUse",
     "EnvironmentRecord",
+    "FlagValue",
     "InstalledPackage",
     "LocalChanges",
     "ModuleState",
@@ -77,11 +78,18 @@ class EnvironmentRecord(Record, frozen=True, kw_only=True):
     packages: tuple[InstalledPackage, ...]
 
 
+class FlagValue(Record, frozen=True, kw_only=True):
+    """What a package said of itself when it was imported: the name of the flag, and the value that its project demands."""
+
+    name: str
+    value: bool | int | str
+
+
 class Sdk(Record, frozen=True, kw_only=True):
     """The environment that a build runs in, with the ROCm packages in it when the project needs them.
 
     ``root``, ``bin`` and ``cmake`` are absolute folders as ``rocm_sdk path`` says; None without ROCm. ``family`` is the GPU family whose
-    packages are meant, where they are made for families.
+    packages are meant, where they are made for families. ``flags`` are those of the wheels that were built before.
     """
 
     environment: EnvironmentRecord
@@ -91,6 +99,7 @@ class Sdk(Record, frozen=True, kw_only=True):
     cmake: str | None = None
     targets: tuple[str, ...] = ()
     family: str | None = None
+    flags: tuple[FlagValue, ...] = ()
 
 
 class WheelFile(Record, frozen=True, kw_only=True):

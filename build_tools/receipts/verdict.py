@@ -7,6 +7,7 @@ from typing import Literal
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
+from build_tools.receipts.values import FlagValue
 
 __all__ = ["CPU_ONLY", "Promotion", "TestCounts", "Verdict"]
 
@@ -26,7 +27,7 @@ class TestCounts(Record, frozen=True, kw_only=True):
 
 
 class Verdict(Record, frozen=True, kw_only=True):
-    """A test result; it speaks of these bytes on this target alone."""
+    """A test result; it speaks of these bytes on this target alone. ``flags`` are those that the wheels were proved to have."""
 
     schema: Literal[1] = 1
     project: str
@@ -39,6 +40,7 @@ class Verdict(Record, frozen=True, kw_only=True):
     platform: str
     local: Sha256 | None = None
     packages: tuple[str, ...] = ()
+    flags: tuple[FlagValue, ...] = ()
 
 
 class Promotion(Record, frozen=True, kw_only=True):

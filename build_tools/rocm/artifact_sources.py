@@ -47,7 +47,7 @@ _MANIFEST: Final = "artifact_manifest.txt"
 _CANDIDATES: Final = {Platform.LINUX: ("cc", "gcc", "clang"), Platform.WINDOWS: ("cl", "clang-cl")}
 _HINTS: Final = {
     Platform.LINUX: "install one: apt-get install gcc, or dnf install gcc",
-    Platform.WINDOWS: "install the Visual Studio Build Tools and run from their developer prompt",
+    Platform.WINDOWS: "install the Build Tools for Visual Studio",
 }
 _LIMIT_SECONDS: Final = 60.0
 

@@ -27,15 +27,11 @@ class DescribedPackage(Record, frozen=True, kw_only=True):
 
 
 class DescribedLibrary(Record, frozen=True, kw_only=True):
-    """A library by its short name: the key of its package, and where it is in there, as a pattern for each platform that has it.
-
-    ``devices`` are the targets whose device packages bring it there, where these alone do.
-    """
+    """A library by its short name: the key of its package, and where it is in there, as a pattern for each platform that has it."""
 
     package: str
     patterns: dict[Platform, str]
     optional: bool = False
-    devices: tuple[GfxTarget, ...] = ()
 
 
 class SdkDescription(Record, frozen=True, kw_only=True):

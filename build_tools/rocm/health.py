@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from packaging.utils import canonicalize_name
+
 from build_tools.config.owned import is_rocm
-from build_tools.environments.installed import damaged_files, unmet_requirements
+from build_tools.environments.installed import damaged_files, installed_files, unmet_requirements
 from build_tools.rocm.sdk import header_doubts, lost_files, missing_parts
 from build_tools.rocm.stack import implied_rocms, mixed, same_rocm, set_marks
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from build_tools.rocm.stack import Implied
     from build_tools.types import Platform, Severity
 
-__all__ = ["Ailment", "Health", "examine", "first_of", "packages_to_ask_for"]
+__all__ = ["Ailment", "Health", "examine", "examine_mix", "first_of", "packages_to_ask_for"]
 
 _DEVEL: Final = "_rocm_sdk_devel*"
 """The folders of expanded development files: one, or one for each GPU family."""
@@ -62,9 +65,18 @@ def examine(installed: Sequence[Distribution], packages: Path, *, markers: Mappi
     platform
         Its operating system.
     """
+    mix = examine_mix(installed, packages)
+    rows = mix.packages
+    return _health(rows, [*mix.ailments, *_unmet(installed, markers), *_sdk(rows, packages, platform), *_damaged(rows, packages)])
+
+
+def examine_mix(installed: Sequence[Distribution], packages: Path) -> Health:
+    """Examine whether an environment is a mixed stack, and nothing else; parameters as for :func:`examine`."""
     rows = implied_rocms(installed)
-    found = [*_mix(rows), *_foreign(rows), *_sets(packages), *_unmet(installed, markers), *_sdk(rows, packages, platform)]
-    found += _damaged(rows, packages)
+    return _health(rows, [*_mix(rows), *_foreign(rows), *_sets(packages), *_shared(rows, packages)])
+
+
+def _health(rows: tuple[Implied, ...], found: Sequence[Ailment]) -> Health:
     return Health(packages=rows, ailments=tuple(sorted(found, key=lambda ailment: ailment.severity != "error")))
 
 
@@ -164,3 +176,28 @@ def _damaged(rows: Sequence[Implied], packages: Path) -> list[Ailment]:
         message = f"files of {name} are gone or of another size: {first_of(paths)}"
         found.append(Ailment(code="install-failed", severity="error", message=message))
     return found
+
+
+def _shared(rows: Sequence[Implied], packages: Path) -> list[Ailment]:
+    """Return which packages own files that one of the stack owns too: there is one file of a path, and uninstalling either takes it away.
+
+    Files that were written after installing, which have no size in ``RECORD``, are not asked about: they come again.
+    """
+    files = installed_files(packages)
+    ours = [name for row in rows if (name := canonicalize_name(row.name)) in files]
+    owners: dict[str, str] = {}
+    common: dict[tuple[str, str], list[str]] = {}
+    for name in (*ours, *(files.keys() - set(ours))):
+        for path, size in files[name].items():
+            other = owners.setdefault(path, name) if name in ours else owners.get(path, name)
+            if size is not None and other != name:
+                common.setdefault((other, name), []).append(path)
+    return [
+        Ailment(
+            code="mixed-stack",
+            severity="warning",
+            message=f"{one} and {other} own the same files, which go with either of them: "
+            f"{first_of(sorted(os.path.relpath(path, packages) for path in paths))}",
+        )
+        for (one, other), paths in sorted(common.items())
+    ]

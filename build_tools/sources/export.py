@@ -6,9 +6,10 @@ and small; they must not outlive the tree. Those of a tree of the person's own b
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError, Where
 from build_tools.sources.borrow import borrow
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from build_tools.sources.git import Git, Repository
     from build_tools.types import CommitId, TreeId
 
-__all__ = ["ModuleCopy", "copy_modules", "materialise", "refresh"]
+__all__ = ["ModuleCopy", "copy_modules", "links_as_files", "materialise", "refresh"]
+
+_LINK: Final = b"120000 "
+"""What ``git ls-files --stage`` begins the line of a link with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +89,22 @@ def refresh(source: SourceTree, target: Path, *, git: Git) -> None:
         borrow(folder / ".git", lender=copy.module.git_dir)
         repository.capture("update-ref", "--no-deref", "HEAD", copy.head)
         repository.capture("read-tree", "--reset", "-u", copy.content)
+
+
+def links_as_files(source: SourceTree, target: Path, *, git: Git) -> tuple[str, ...]:
+    """Return the links of a copy that its file system cannot hold, for which git writes their targets into files.
+
+    Git finds that out when it makes a repository (``core.symlinks``); Windows lets links be made in its developer mode.
+    """
+    if git.at(target).capture("config", "--bool", "core.symlinks", check=False).text != "false":
+        return ()
+    names = []
+    for module in source.modules:
+        folder = target if module.path == ROOT else target / module.path
+        lines = git.at(folder).records("ls-files", "-z", "--stage")
+        found = [os.fsdecode(line.partition(b"\t")[2]) for line in lines if line.startswith(_LINK)]
+        names += [name if module.path == ROOT else f"{module.path}/{name}" for name in found]
+    return tuple(names)
 
 
 def _copies(source: SourceTree, *, git: Git) -> list[ModuleCopy]:

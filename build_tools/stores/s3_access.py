@@ -30,6 +30,7 @@ _CONNECTIONS: Final = 64
 _REGION: Final = "us-east-1"
 """Where Amazon is asked for a bucket whose region is not known; it answers where the bucket is."""
 
+_NO_ADDRESS: Final = "name it as http://host:port with --endpoint-url"
 _NO_KEYS: Final = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
 _UNREACHABLE: Final = (
     "try again later, or name a store that can be reached with --store: a folder on this machine, or another bucket"
@@ -83,7 +84,7 @@ class Access:
         named = self.endpoint_url or self.machine.get("AWS_ENDPOINT_URL_S3") or self.machine.get("AWS_ENDPOINT_URL")
         if named and ("?" in named or "#" in named):
             message = f"{without_query(named.partition('#')[0])} is no address of an S3 server: such a one has no ? or #"
-            raise HipwrightError("store-unusable", message, hint="name it as http://host:port with --endpoint-url")
+            raise HipwrightError("store-unusable", message, hint=_NO_ADDRESS)
         return named.rstrip("/") if named else None
 
 
@@ -155,7 +156,7 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
         raise translated(error, "use S3", server or "s3:") from error
     except ValueError as error:
         message = f"{redact(server or '')} is no address of an S3 server: {error}"
-        raise HipwrightError("store-unusable", message, hint="name it as http://host:port with --endpoint-url") from error
+        raise HipwrightError("store-unusable", message, hint=_NO_ADDRESS) from error
     return Client(s3=client, signed=signed)
 
 
@@ -229,6 +230,8 @@ def _of_library(error: BotoCoreError, doing: str) -> HipwrightError:
     said = mask_userinfo(" ".join(str(error).split()))
     if isinstance(error, (exceptions.ParamValidationError, exceptions.InvalidRegionError)):
         return HipwrightError("store-unusable", f"{doing}: {said}", hint="name another store with --store")
+    if isinstance(error, exceptions.EndpointProviderError):
+        return HipwrightError("store-unusable", f"{doing}: {said}", hint=_NO_ADDRESS)
     unreachable = (exceptions.HTTPClientError, exceptions.ConnectionError, exceptions.IncompleteReadError)
     if isinstance(error, unreachable):
         local = "127.0.0.1" in said or "localhost" in said

@@ -261,10 +261,11 @@ def _header_faults(member: Member, head: bytes, name: bytes, extra: bytes) -> It
 def _zip64_values(extra: bytes) -> tuple[tuple[int, ...], str | None]:
     """Return the numbers in an extra field's zip64 part, and what is wrong with the field."""
     fields: list[bytes] = []
-    rest = extra
-    while rest:
-        kind, length = _EXTRA.unpack_from(rest) if len(rest) >= _EXTRA.size else (0, len(rest))
-        content, rest = rest[_EXTRA.size : _EXTRA.size + length], rest[_EXTRA.size + length :]
+    place = 0
+    while place < len(extra):
+        kind, length = _EXTRA.unpack_from(extra, place) if len(extra) - place >= _EXTRA.size else (0, len(extra))
+        content = extra[place + _EXTRA.size : place + _EXTRA.size + length]
+        place += _EXTRA.size + length
         if len(content) != length:
             return (), "its local header has a malformed extra field"
         if kind == _ZIP64:

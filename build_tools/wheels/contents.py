@@ -38,6 +38,42 @@ _TEXT_LIMIT: Final = 8 << 20
 _MOST_THREADS: Final = 4
 
 
+_OF_MEMBER: Final = 10_000
+"""What a member counts beyond its bytes: with many small ones most of the work is in their number."""
+
+_LONG: Final = 4 << 20
+"""Bytes from which on parts of a member count, too."""
+
+
+_WORTH: Final = 200 << 20
+"""From so much on reading takes so long that it is told how far it is."""
+
+
+def _nobody(_per_cent: int) -> None:
+    return
+
+
+@dataclass(kw_only=True, slots=True)
+class _Meter:
+    """Counts what is read, and tells of each further per cent; what two threads count at once may be missing until the end."""
+
+    total: int
+    progress: Callable[[int], object]
+    done: int = 0
+    told: int = 0
+
+    def add(self, count: int) -> None:
+        """Count something that was read."""
+        self.done += count
+        if self.done * 100 >= (self.told + 1) * self.total:
+            self.told = min(self.done * 100 // self.total, 100)
+            self.progress(self.told)
+
+
+def _weight(member: Member) -> int:
+    return member.size + _OF_MEMBER
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WheelContents:
     """Everything that the checks ask about a wheel's bytes.
@@ -66,7 +102,14 @@ class WheelContents:
         return self.path.name
 
 
-def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = (), probes: Sequence[Probe] = ()) -> WheelContents:
+def read_contents(
+    path: Path,
+    *,
+    jobs: int = 1,
+    ask: Collection[str] = (),
+    probes: Sequence[Probe] = (),
+    progress: Callable[[int], object] = _nobody,
+) -> WheelContents:
     """Read a wheel once, from its first byte to its last.
 
     A file that is no archive at all is a fault too, with no members: the checks must speak of it, not fall over it.
@@ -82,6 +125,8 @@ def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = (), probe
         Members whose content is wanted, each read as far as a metadata file would be.
     probes
         Who looks at the contents while they are read.
+    progress
+        Told of each further per cent of a large wheel that is read, from several threads.
 
     Raises
     ------
@@ -104,6 +149,8 @@ def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = (), probe
     hashes = [""] * len(directory.members)
     faults: dict[int, tuple[str, ...]] = {}
     seen: dict[str, dict[str, object]] = {probe.name: {} for probe in probes}
+    weight = sum(map(_weight, directory.members))
+    meter = _Meter(total=weight, progress=progress if weight >= _WORTH else _nobody)
 
     def read_some() -> None:
         with path.open("rb") as stream:
@@ -114,7 +161,8 @@ def read_contents(path: Path, *, jobs: int = 1, ask: Collection[str] = (), probe
                     return
                 algorithm = algorithms.get(member.name, _USUAL)
                 digest = hashlib.new(algorithm)
-                found = _watched(stream, member, digest.update, probes, seen)
+                found = _watched(stream, member, digest.update, probes, seen, meter=meter)
+                meter.add(_OF_MEMBER)
                 if found:
                     faults[index] = found
                     continue
@@ -186,10 +234,17 @@ def _watched(
     sink: Callable[[bytes], object],
     probes: Sequence[Probe],
     seen: dict[str, dict[str, object]],
+    *,
+    meter: _Meter,
 ) -> tuple[str, ...]:
     """Read a member into a sink and before the probes that look at it; file what they found, and return what is wrong with it."""
     watchers = [(probe.name, watcher) for probe in probes if (watcher := probe.begin(member)) is not None]
-    faults = read_member(stream, member, _to_all([sink, *(watcher.feed for _name, watcher in watchers)]))
+    sinks = [sink, *(watcher.feed for _name, watcher in watchers)]
+    if member.size >= _LONG:
+        sinks.append(lambda piece: meter.add(len(piece)))
+    faults = read_member(stream, member, _to_all(sinks))
+    if member.size < _LONG:
+        meter.add(member.size)
     for name, watcher in watchers:
         if (told := watcher.end()) is not None:
             seen[name][member.name] = told

@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
-from build_tools.errors import HipwrightError, Where
+from build_tools.wheels.binary_read import DamageError, damage_told, read_at, read_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,10 +71,6 @@ class Elf:
     device_code: tuple[int, int] | None = None
 
 
-class _DamageError(Exception):
-    """What stands in the file cannot be."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Image:
     """A file and what of it is loaded: address, size in the file, and place of each part."""
@@ -88,16 +84,11 @@ class _Image:
             if start <= address < start + size:
                 return address - start + place
         message = f"nothing of the file is loaded to {address:#x}"
-        raise _DamageError(message)
+        raise DamageError(message)
 
     def read(self, place: int, size: int) -> bytes:
         """Return a part of the file."""
-        self.stream.seek(place)
-        data = self.stream.read(size)
-        if len(data) < size:
-            message = f"the file ends within the {size} bytes at {place}"
-            raise _DamageError(message)
-        return data
+        return read_exactly(self.stream, place, size)
 
 
 def read_elf(stream: IO[bytes], *, name: Path | str) -> Elf | None:
@@ -115,14 +106,10 @@ def read_elf(stream: IO[bytes], *, name: Path | str) -> Elf | None:
     HipwrightError
         ``bad-binary`` when it begins as an ELF file and its headers cannot be read.
     """
-    stream.seek(0)
-    if stream.read(len(ELF_MAGIC)) != ELF_MAGIC:
+    if read_at(stream, 0, len(ELF_MAGIC)) != ELF_MAGIC:
         return None
-    try:
+    with damage_told(name, "an ELF"):
         return _read(_Image(stream=stream, loads=()))
-    except (_DamageError, struct.error, ValueError, OverflowError, OSError) as error:
-        message = f"{name} begins as an ELF file, and its headers cannot be read: {error}"
-        raise HipwrightError("bad-binary", message, where=Where(file=name)) from None
 
 
 def _read(file: _Image) -> Elf | None:
@@ -137,7 +124,7 @@ def _read(file: _Image) -> Elf | None:
         return None
     if segments and segment_size != _SEGMENT.size:
         message = f"a program header has {segment_size} bytes"
-        raise _DamageError(message)
+        raise DamageError(message)
     table = list(_SEGMENT.iter_unpack(file.read(segments_at, segments * _SEGMENT.size)))
     image = _Image(stream=file.stream, loads=tuple((row[3], row[5], row[2]) for row in table if row[0] == _PT_LOAD))
     interpreted = any(row[0] == _PT_INTERP for row in table)
@@ -154,7 +141,7 @@ def _read(file: _Image) -> Elf | None:
         end = texts.find(b"\0", place)
         if place >= len(texts) or end < 0:
             message = f"there is no name at {place} of its names"
-            raise _DamageError(message)
+            raise DamageError(message)
         return texts[place:end].decode()
 
     soname = text(last[_DT_SONAME]) if _DT_SONAME in last else None
@@ -188,7 +175,7 @@ def _texts(image: _Image, last: dict[int, int]) -> bytes:
     size = last.get(_DT_STRSZ, 0)
     if size > _LARGEST_NAMES:
         message = f"its names have {size} bytes"
-        raise _DamageError(message)
+        raise DamageError(message)
     return image.read(image.place(last[_DT_STRTAB]), size)
 
 
@@ -230,7 +217,7 @@ def _section(image: _Image, name: bytes, table: tuple[int, int, int, int]) -> tu
         count, names = count or first[5], first[6] if names == _MANY_SECTIONS else names
     if count > _MOST_SECTIONS:
         message = f"it states {count} sections"
-        raise _DamageError(message)
+        raise DamageError(message)
     rows = list(_SECTION.iter_unpack(image.read(place, count * _SECTION.size)))
     if names >= len(rows) or rows[names][5] > _LARGEST_NAMES:
         return None

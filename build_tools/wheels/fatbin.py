@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 import zstandard
 
+from build_tools.wheels.binary_read import DamageError, read_at
 from build_tools.wheels.code_object import HEADER_SIZE, target_of_code
 
 if TYPE_CHECKING:
@@ -60,10 +61,6 @@ class Bundle:
     empty: tuple[str, ...] = ()
 
 
-class _BadBundleError(Exception):
-    """What stands there cannot be."""
-
-
 @dataclass(kw_only=True, slots=True)
 class _Unpacked:
     """How much of one section was unpacked, and to how much: a bomb may lie in many small parts."""
@@ -76,7 +73,7 @@ class _Unpacked:
         self.made += made
         if self.made > max(_BOMB_SIZE, _BOMB_RATIO * self.packed):
             message = f"{self.packed} compressed bytes make {self.made}, and more is not read"
-            raise _BadBundleError(message)
+            raise DamageError(message)
 
 
 def read_bundles(stream: IO[bytes], start: int, size: int) -> tuple[tuple[Bundle, ...], str | None]:
@@ -95,8 +92,7 @@ def read_bundles(stream: IO[bytes], start: int, size: int) -> tuple[tuple[Bundle
     size = max(0, min(size, end - start))
 
     def at(place: int, length: int) -> bytes:
-        stream.seek(start + place)
-        return stream.read(max(0, min(length, size - place)))
+        return read_at(stream, start + place, max(0, min(length, size - place)))
 
     place, unpacked = 0, _Unpacked()
     try:
@@ -106,7 +102,7 @@ def read_bundles(stream: IO[bytes], start: int, size: int) -> tuple[tuple[Bundle
                 return tuple(found), f"it has more than {_MOST_BUNDLES} bundles"
             bundle, place = _plain(at, place, size) if at(place, len(_PLAIN)) == _PLAIN else _packed(at, place, size, unpacked)
             found.append(bundle)
-    except (_BadBundleError, struct.error) as error:
+    except (DamageError, struct.error) as error:
         return tuple(found), f"the bundle at {place:#x} of its GPU code cannot be read: {error}"
     return tuple(found), "the place for its GPU code reaches beyond the end of the file" if cut else None
 
@@ -123,7 +119,7 @@ def _next(at: Callable[[int, int], bytes], place: int, size: int) -> int | None:
             head = at(place, len(_PLAIN))
             if not head.startswith(BUNDLE_MAGICS):
                 message = f"what stands there begins with {head[:8]!r}"
-                raise _BadBundleError(message)
+                raise DamageError(message)
             return place
         place += len(window)
     return None
@@ -137,7 +133,7 @@ def _plain(at: Callable[[int, int], bytes], place: int, size: int) -> tuple[Bund
         end = max(end, offset + length)
         if place + end > size:
             message = f"it states {length} bytes for {name}, and ends before"
-            raise _BadBundleError(message)
+            raise DamageError(message)
         target = _target(name)
         if target is not None:
             (targets if length and _is_code(at(place + offset, HEADER_SIZE), target) else empty).append(target)
@@ -156,14 +152,14 @@ def _table(at: Callable[[int, int], bytes]) -> Iterator[tuple[int, int, str]]:
     (count,) = struct.unpack("<Q", at(place, 8))
     if count > _MOST_ENTRIES:
         message = f"it states {count} entries"
-        raise _BadBundleError(message)
+        raise DamageError(message)
     place += 8
     for _ in range(count):
         offset, length, name_length = struct.unpack("<3Q", at(place, 24))
         name = at(place + 24, min(name_length, _LONGEST_ID))
         if len(name) < name_length or not name.isascii():
             message = "the id of an entry is cut off, or is no text"
-            raise _BadBundleError(message)
+            raise DamageError(message)
         place += 24 + name_length
         yield offset, length, name.decode("ascii")
 
@@ -175,7 +171,7 @@ def _target(name: str) -> str | None:
     found = _ID.fullmatch(name)
     if found is None:
         message = f"{name!r} is no id of an entry"
-        raise _BadBundleError(message)
+        raise DamageError(message)
     if found["target"] is None:
         return None
     base, *features = found["target"].split(":")
@@ -193,16 +189,16 @@ def _packed(at: Callable[[int, int], bytes], place: int, size: int, unpacked: _U
             (total,), head = struct.unpack("<Q", at(place + 8, 8)), 32
         case _:
             message = f"its compressed form has the version {version}"
-            raise _BadBundleError(message)
+            raise DamageError(message)
     if total is not None and (total < head or place + total > size):
         message = f"it states {total} bytes, and {size - place} are left"
-        raise _BadBundleError(message)
+        raise DamageError(message)
     limit = size if total is None else place + total
     # The first version does not say how long it is: its end is found where the compressed data end.
     table, end = _unpack(at, place + head, limit, method, whole=total is None, unpacked=unpacked)
     if not table.startswith(_PLAIN):
         message = "what was compressed is no bundle"
-        raise _BadBundleError(message)
+        raise DamageError(message)
     names = [
         (length, target)
         for _, length, name in _table(lambda begin, count: table[begin : begin + count])
@@ -223,7 +219,7 @@ def _unpack(
     """Return the beginning of what is compressed, and where the compressed data end if ``whole`` asks for that."""
     if method not in {_ZLIB, _ZSTD}:
         message = f"it is compressed by method {method}"
-        raise _BadBundleError(message)
+        raise DamageError(message)
     data = bytearray()
     reader = zlib.decompressobj() if method == _ZLIB else zstandard.ZstdDecompressor().decompressobj()
     while place < limit:
@@ -233,7 +229,7 @@ def _unpack(
             out = reader.decompress(piece)
         except (zlib.error, zstandard.ZstdError) as error:
             message = f"its compressed data are damaged: {error}"
-            raise _BadBundleError(message) from None
+            raise DamageError(message) from None
         unpacked.add(len(piece), len(out))
         data += out[: _LARGEST_TABLE - len(data)]
         if reader.eof:
@@ -242,5 +238,5 @@ def _unpack(
             break
     if whole:
         message = "its compressed data have no end"
-        raise _BadBundleError(message)
+        raise DamageError(message)
     return bytes(data), place

@@ -10,7 +10,7 @@ import struct
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
-from build_tools.errors import HipwrightError, Where
+from build_tools.wheels.binary_read import DamageError, damage_told, read_at, read_exactly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,10 +52,6 @@ class Pe:
     device_code: tuple[int, int] | None = None
 
 
-class _BadPeError(Exception):
-    """What stands in the file cannot be."""
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Section:
     name: bytes
@@ -75,15 +71,15 @@ class _Image:
         for section in self.sections:
             inside = address - section.address
             if 0 <= inside < section.size:
-                return _at(self.stream, section.offset + inside, min(size, section.size - inside))
+                return read_at(self.stream, section.offset + inside, min(size, section.size - inside))
         message = f"an address {address:#x} lies in no section"
-        raise _BadPeError(message)
+        raise DamageError(message)
 
     def text(self, address: int) -> str:
         data, end, _ = self.read(address, _LONGEST_NAME).partition(b"\0")
         if not end or not data or not data.isascii():
             message = f"no name of a library is at {address:#x}"
-            raise _BadPeError(message)
+            raise DamageError(message)
         return data.decode("ascii")
 
 
@@ -102,28 +98,25 @@ def read_pe(stream: IO[bytes], *, name: Path | str) -> Pe | None:
     HipwrightError
         ``bad-binary`` when it begins as a PE file and its headers or tables cannot be read.
     """
-    head = _at(stream, 0, 64)
+    head = read_at(stream, 0, 64)
     if head[:2] != PE_MAGIC or len(head) < 64:  # noqa: PLR2004 - the size of the DOS header
         return None
     (place,) = struct.unpack_from("<I", head, 60)
-    if _at(stream, place, 4) != b"PE\0\0":
+    if read_at(stream, place, 4) != b"PE\0\0":
         return None  # a program for DOS, or something that happens to begin so
-    try:
+    with damage_told(name, "a PE"):
         return _read(stream, place + 4)
-    except (_BadPeError, struct.error, ValueError, OverflowError, OSError) as error:
-        message = f"{name} begins as a PE file, and its headers cannot be read: {error}"
-        raise HipwrightError("bad-binary", message, where=Where(file=name)) from None
 
 
 def _read(stream: IO[bytes], place: int) -> Pe | None:
-    machine_id, count, _, _, _, optional_size, flags = struct.unpack("<2H3I2H", _exactly(stream, place, 20))
+    machine_id, count, _, _, _, optional_size, flags = struct.unpack("<2H3I2H", read_exactly(stream, place, 20))
     machine = _MACHINES.get(machine_id)
     if machine is None or not flags & _EXECUTABLE:
         return None
     if count > _MOST_SECTIONS:
         message = f"it states {count} sections"
-        raise _BadPeError(message)
-    optional = _exactly(stream, place + 20, optional_size)
+        raise DamageError(message)
+    optional = read_exactly(stream, place + 20, optional_size)
     (magic,) = struct.unpack_from("<H", optional)
     if magic == _PE32_PLUS:
         (base,) = struct.unpack_from("<Q", optional, 24)
@@ -133,13 +126,13 @@ def _read(stream: IO[bytes], place: int) -> Pe | None:
         tables = 92
     else:
         message = f"its optional header begins with {magic:#x}"
-        raise _BadPeError(message)
+        raise DamageError(message)
     (stated,) = struct.unpack_from("<I", optional, tables)
     directories = [
         struct.unpack_from("<2I", optional, tables + 4 + 8 * number)
         for number in range(min(stated, 16, (len(optional) - tables - 4) // 8))
     ]
-    sections = tuple(_sections(_exactly(stream, place + 20 + optional_size, count * _SECTION.size)))
+    sections = tuple(_sections(read_exactly(stream, place + 20 + optional_size, count * _SECTION.size)))
     image = _Image(stream=stream, sections=sections, base=base)
 
     def table(number: int) -> int:
@@ -176,7 +169,7 @@ def _imports(image: _Image, address: int) -> Iterator[str]:
         yield image.text(library)
     if address:
         message = f"its table of imports has no end within {_MOST_LIBRARIES} libraries"
-        raise _BadPeError(message)
+        raise DamageError(message)
 
 
 def _delay_imports(image: _Image, address: int) -> Iterator[str]:
@@ -187,7 +180,7 @@ def _delay_imports(image: _Image, address: int) -> Iterator[str]:
         yield image.text(library if attributes & _BY_ADDRESS else library - image.base)
     if address:
         message = f"its table of delayed imports has no end within {_MOST_LIBRARIES} libraries"
-        raise _BadPeError(message)
+        raise DamageError(message)
 
 
 def _exports(image: _Image, address: int) -> int:
@@ -199,16 +192,3 @@ def _exports(image: _Image, address: int) -> int:
 
 def _unique(names: Iterator[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
-
-
-def _at(stream: IO[bytes], place: int, size: int) -> bytes:
-    stream.seek(place)
-    return stream.read(size)
-
-
-def _exactly(stream: IO[bytes], place: int, size: int) -> bytes:
-    data = _at(stream, place, size)
-    if len(data) < size:
-        message = f"it ends within the {size} bytes at {place}"
-        raise _BadPeError(message)
-    return data

@@ -10,8 +10,9 @@ import base64
 import csv
 import io
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from build_tools.errors import HipwrightError
 
@@ -33,8 +34,7 @@ _SIZE: Final = re.compile(r"[0-9]{1,20}")
 _TOLD: Final = 40
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RecordRow:
+class RecordRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One row: the member's path as it stands there, the hash's algorithm and its encoded value, and the size in bytes.
 
     Hash and size are empty for ``RECORD`` itself. ``line`` counts from 1.

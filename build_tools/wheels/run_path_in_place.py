@@ -12,6 +12,8 @@ import struct
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
+from build_tools.wheels.binary_read import read_exactly
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
@@ -78,7 +80,7 @@ def set_run_path_in_place(path: Path, run_path: Sequence[str]) -> bool:
         place, left = change.names
         end = change.end
         while left:
-            piece = _at(stream, place, min(left, _CHUNK))
+            piece = read_exactly(stream, place, min(left, _CHUNK))
             stream.seek(end)
             stream.write(piece)
             place, end, left = place + len(piece), end + len(piece), left - len(piece)
@@ -89,12 +91,12 @@ def set_run_path_in_place(path: Path, run_path: Sequence[str]) -> bool:
 
 
 def _plan(stream: IO[bytes], text: bytes) -> _Change | None:
-    head = _HEADER.unpack(_at(stream, 0, _HEADER.size))
+    head = _HEADER.unpack(read_exactly(stream, 0, _HEADER.size))
     magic, kind, order, program, sections = head[0], head[1], head[2], head[10], head[11]
     size, count, section_size, section_count = head[14], head[15], head[16], head[17]
     if (magic, kind, order) != (b"\x7fELF", 2, 1) or size != _SEGMENT.size or not 0 < count < _MOST:
         return None
-    segments = [_segment(_at(stream, program + number * size, size)) for number in range(count)]
+    segments = [_segment(read_exactly(stream, program + number * size, size)) for number in range(count)]
     loads = [segment for segment in segments if segment.kind == _LOAD]
     entries, spare = _entries(stream, next(segment for segment in segments if segment.kind == _DYNAMIC))
     places = {tag: (place, value) for place, tag, value in entries}
@@ -134,14 +136,6 @@ def _up(place: int) -> int:
     return -(-place // _PAGE) * _PAGE
 
 
-def _at(stream: IO[bytes], place: int, size: int) -> bytes:
-    stream.seek(place)
-    data = stream.read(size)
-    if len(data) != size:
-        raise ValueError(place)
-    return data
-
-
 def _segment(raw: bytes) -> _Segment:
     kind, _, offset, address, _, in_file, in_memory, _ = _SEGMENT.unpack(raw)
     return _Segment(kind=kind, offset=offset, address=address, in_file=in_file, in_memory=in_memory, raw=raw)
@@ -156,7 +150,7 @@ def _entries(stream: IO[bytes], dynamic: _Segment) -> tuple[list[tuple[int, int,
     free: list[int] = []
     for number in range(min(dynamic.in_file // _ENTRY.size, _MOST)):
         place = dynamic.offset + number * _ENTRY.size
-        tag, value = _ENTRY.unpack(_at(stream, place, _ENTRY.size))
+        tag, value = _ENTRY.unpack(read_exactly(stream, place, _ENTRY.size))
         if tag:
             if free:
                 break
@@ -174,7 +168,7 @@ def _sections(stream: IO[bytes], table: int, size: int, count: int) -> Iterator[
         raise ValueError(size)
     for number in range(count):
         place = table + number * size
-        yield place, _at(stream, place, size)
+        yield place, read_exactly(stream, place, size)
 
 
 def _holds(section: bytes, address: int, offset: int) -> bool:

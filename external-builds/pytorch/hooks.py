@@ -21,7 +21,7 @@ _ON: Final = frozenset({"1", "on", "true", "y", "yes"})
 """What CMake takes for a yes."""
 
 _OPENMP: Final = "libomp140.x86_64.dll"
-_DEVELOPER_PROMPT: Final = "run from the developer prompt of Visual Studio, whose component for C++ has it"
+_REDISTRIBUTABLE: Final = "repair Visual Studio's C++ tools with its installer, or name their folder: VC\\Redist\\MSVC\\VERSION"
 
 
 def build_environment(context: BuildContext) -> dict[str, str]:
@@ -103,10 +103,10 @@ def generated_files(context: BuildContext) -> dict[str, bytes | Path]:
 
 def _openmp(context: BuildContext) -> Path:
     """Return the run-time library of the compiler's OpenMP; of several, one that may be handed on."""
-    root = _machine_folder(context, "VCToolsRedistDir", _DEVELOPER_PROMPT)
+    root = _machine_folder(context, "VCToolsRedistDir", _REDISTRIBUTABLE)
     found = sorted(root.rglob(_OPENMP), key=lambda path: ("debug_nonredist" in path.parts, path))
     if not found:
-        raise HipwrightError("missing-tool", f"there is no {_OPENMP} in {root}", where=Where(file=root), hint=_DEVELOPER_PROMPT)
+        raise HipwrightError("missing-tool", f"there is no {_OPENMP} in {root}", where=Where(file=root), hint=_REDISTRIBUTABLE)
     return found[0]
 
 

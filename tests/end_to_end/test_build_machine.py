@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.commands import Desk, small_clone
+from tests.support.commands import Desk, program_there, small_clone
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.support.commands import Ran
 
 pytestmark = pytest.mark.end_to_end
@@ -53,19 +52,24 @@ def test_a_cache_that_is_named_wrongly_is_told_at_once(desk: Desk) -> None:
     desk.nox("build_sample", "--compiler-cache-size", "3G", "--force", "build", "--json").failed("bad-option-value")
     desk.nox(
         "build_sample", "--compiler-cache", "ccache", "--compiler-cache-store", "s3://bucket", "--force", "build", "--json"
-    ).failed("bad-option-value" if _has("ccache") else "missing-tool")
+    ).failed("bad-option-value" if program_there("ccache") else "missing-tool")
 
 
 @pytest.mark.parametrize("tool", ["ccache", "sccache"])
 def test_what_a_cache_did_is_told(desk: Desk, tool: str) -> None:
-    if not _has(tool):
+    if not program_there(tool):
         pytest.skip(f"there is no {tool} on this machine")
     ran = desk.nox("build_sample", "--compiler-cache", tool, "--force", "build", "--json").well()
     # The sample is compiled by a hipcc that is older than the launchers.
     assert f"takes no launcher, so what it compiles is not kept by {tool}" in ran.talk
     assert built(ran)["cache"]["tool"] == tool
     assert (desk.cache / "compiler" / tool).is_dir()
-
-
-def _has(tool: str) -> bool:
-    return Path(sys.executable).with_name(tool).is_file() or shutil.which(tool) is not None
+    # What can be said of it before a build is in the script: all variables but the name of the server that each build starts.
+    shown = desk.invoke("show-config", "--stage", "build", "--compiler-cache", tool, "--json").well().document
+    recorded = ran.receipt("build")["environment"]
+    own = {name for name in recorded if name.startswith((f"{tool.upper()}_", "CMAKE_")) or name in {"CC", "CXX"}}
+    assert own - shown["environment"].keys() == ({"SCCACHE_SERVER_UDS"} if tool == "sccache" else set())
+    settled = own - {"SCCACHE_SERVER_UDS", "SCCACHE_CONF", "CCACHE_CONFIGPATH", "CCACHE_STATSLOG", "CCACHE_TEMPDIR", "CC", "CXX"}
+    assert {name: shown["environment"][name] for name in settled} == {name: recorded[name] for name in settled}
+    assert ("SCCACHE_SERVER_UDS names it, which is known only then" in shown["script"]) is (tool == "sccache")
+    assert ("# That server alone gets: SCCACHE_CACHE_SIZE=20480M, SCCACHE_DIR=" in shown["script"]) is (tool == "sccache")

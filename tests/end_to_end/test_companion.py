@@ -108,6 +108,8 @@ def test_a_persons_changes_travel_and_go_with_the_sources(desk: Desk) -> None:
         edited = ran.receipt("build")["result"]["value"]
         assert edited["local"] is not None
         assert edited["version"] == f"1.0.0+local{edited['local'][:8]}"
+        shown = desk.invoke("show-config", "--stage", "build", "--projects", "sample-companion", "--json").well()
+        assert shown.document["version"] == edited["version"]
     finally:
         source.write_bytes(pristine)
     # The build that ran last is no longer that of the sources.

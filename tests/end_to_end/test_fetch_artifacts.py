@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import json
 import os
 import re
 import threading
@@ -81,11 +82,13 @@ def test_a_killed_fetch_goes_on_where_it_was(desk: Desk, tmp_path: Path) -> None
             until((out / ".fetch" / f"{_LARGE}.json").exists, "the first part")
             started.kill_group()
         assert {path.name for path in out.iterdir()} == {".fetch", ".fetched-for.json"}
+        assert json.loads((out / ".fetched-for.json").read_text())["to_come"] == ["blas_lib_gfx942"]
         asked.clear()
         go.set()
         document = desk.nox("fetch_artifacts", *words, "--json").well().document
     (row,) = document["artifacts"]
     assert row["resumed"] >= _PART
+    assert json.loads((out / ".fetched-for.json").read_text())["to_come"] == []
     assert (_LARGE, 0) not in asked
     assert (out / "blas_lib_gfx942" / BASE / "lib/blas.so").read_bytes() == content
 

@@ -31,12 +31,17 @@ def rocm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_build_against_a_rocm_in_a_folder(desk: Desk, rocm: Path) -> None:
     named = desk.with_work("folder", ROCM_PATH=str(rocm))
-    ran = named.nox("build_sample", "--rocm-path", "env", "--gfx", "gfx942", "--json").well()
+    own = ("--gfx", "gfx942", "--build-env", "USE_KINETO=OFF", "--json")
+    ran = named.nox("build_sample", "--rocm-path", "env", *own).well()
     assert "+rocm7.10.0" in ran.wheel.name
     packages = ran.receipt("provision")["result"]["value"]["environment"]["packages"]
     assert not [package for package in packages if package["name"].startswith("rocm")]
     assert ran.receipt("provision")["result"]["value"]["root"] == str(rocm)
-    again = named.nox("build_sample", "--rocm-path", str(rocm), "--gfx", "gfx942", "--json").well()
+    environment = ran.receipt("build")["environment"]
+    assert (environment["ROCM_PATH"], environment["CMAKE_PREFIX_PATH"]) == (str(rocm), str(rocm / "lib" / "cmake"))
+    assert environment["USE_KINETO"] == "OFF"
+    assert environment["PATH"].split(os.pathsep)[1] == str(rocm / "bin")
+    again = named.nox("build_sample", "--rocm-path", str(rocm), *own).well()
     assert set(again.states.values()) == {"skipped"}
     # A wheel that requires ROCm packages cannot be tested without any.
     error = named.nox("test_sample", "--rocm-path", str(rocm), "--gfx", "gfx942", "--json").failed("requirement-missing")

@@ -18,6 +18,8 @@ from tests.support.workplaces import memory_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.support.shelf import Shelf
+
 LINES = "".join(f"line {number}\n" for number in range(1, 21))
 BASE, DEEPER, HIPIFIED = "root/base/1.patch", f"{DEEP}/base/1.patch", "root/hipified/1.patch"
 
@@ -55,9 +57,9 @@ def changed(text: str, line: int) -> str:
     return text.replace(f"line {line}\n", f"LINE {line}\n")
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(place=tmp_path / "pl ace")
+def applied(place: Path) -> None:
+    """Make a desk whose series is applied."""
+    desk = Desk(place=place)
     desk.begin({"a.txt": LINES, "a.cu": "cuda\n"})
     toy, deep = desk.person("toy").folder, desk.person("deep").folder
     desk.series(
@@ -68,7 +70,11 @@ def desk(tmp_path: Path) -> Desk:
         }
     )
     desk.checkout()
-    return desk
+
+
+@pytest.fixture
+def desk(shelf: Shelf) -> Desk:
+    return Desk(place=shelf.put_back("applied", applied))
 
 
 def test_nothing_is_done_where_nothing_changed(desk: Desk) -> None:

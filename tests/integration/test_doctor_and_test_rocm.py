@@ -154,6 +154,19 @@ def test_a_file_that_is_gone_is_found(tmp_path: Path) -> None:
     assert "files of rocm-sdk-libraries are gone or of another size: rocm_sdk_libraries.py" in error.message
 
 
+def test_a_file_that_two_packages_own_is_told(tmp_path: Path) -> None:
+    packages = made(tmp_path, StubSdk())
+    shared = packages / "rocm_sdk_libraries.py"
+    for name in ("overlay", "beside"):
+        put_in(packages, name, "1.0")
+        rows = [f"{name}.py,sha256=x,9", *([f"{shared.name},sha256=x,{shared.stat().st_size}"] if name == "overlay" else [])]
+        (packages / f"{name}-1.0.dist-info/RECORD").write_text("\n".join(rows))
+    (finding,) = doctor(desk(tmp_path, paths=(tmp_path / "env",)))["findings"]
+    assert (finding["code"], finding["severity"]) == ("mixed-stack", "warning")
+    told = "rocm-sdk-libraries and overlay own the same files, which go with either of them: rocm_sdk_libraries.py"
+    assert finding["message"] == told
+
+
 def test_an_environment_whose_making_was_killed_is_told_with_where_the_one_before_is(tmp_path: Path) -> None:
     made(tmp_path, StubSdk())
     folder, aside = tmp_path / "env", tmp_path / ".env.hipwright-before"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import shutil
-import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 from build_tools.config.project import load_project
@@ -14,9 +12,11 @@ from build_tools.pipeline.run import run_pipeline
 from build_tools.sources.modules import own_folder
 from build_tools.types import ProjectName, Stage
 from tests.support.source_trees import snapshot, write
+from tests.support.warm_python import run_python
 from tests.support.workplaces import CLONE, workplace
 
 if TYPE_CHECKING:
+    import subprocess
     from pathlib import Path
 
 DIFF = "--- a/version.txt\n+++ b/version.txt\n@@ -1 +1 @@\n-1.0.0\n+1.0.1\n"
@@ -48,9 +48,8 @@ print(*done, sep="\\n")
 
 
 def drive(place: Path, at: int, when: str) -> subprocess.CompletedProcess[str]:
-    words = [sys.executable, "-c", DRIVER, str(place), str(at), when]
-    environment = {**os.environ, "PYTHONPATH": str(CLONE)}
-    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    words = ["-c", DRIVER, str(place), str(at), when]
+    return run_python(words, clone=CLONE, cwd=CLONE, env={**os.environ, "PYTHONPATH": str(CLONE)})
 
 
 def checkout(place: Path, **settings: str) -> None:

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from build_tools.builds.import_proof import prove_import
+from build_tools.config.wheel_demands import Flag, Wheel
 from build_tools.environments.installed import python_in, site_packages
 from build_tools.errors import HipwrightError
 from build_tools.process import Runner, base_environment
-from build_tools.receipts.values import EnvironmentRecord
+from build_tools.receipts.values import EnvironmentRecord, FlagValue
 from build_tools.types import Platform, Sha256
 
 PLATFORM = Platform.WINDOWS if sys.platform == "win32" else Platform.LINUX
@@ -107,3 +108,82 @@ def test_nothing_is_written_beside_the_modules(environment: EnvironmentRecord, t
     install(environment, "clean", "")
     prove(environment, "clean", tmp_path)
     assert not list(Path(environment.folder).rglob("clean*.pyc"))
+
+
+FLAGS = """
+has_attention = False
+LEVEL = 2
+name = "hip"
+def has_sparse():
+    return True
+def wants(what): ...
+def breaks():
+    raise RuntimeError("no device")
+def ends():
+    import os
+    os._exit(0)
+class odd:
+    real = 1.0
+"""
+
+
+def proved(environment: EnvironmentRecord, folder: Path, *flags: Flag) -> tuple[FlagValue, ...]:
+    install(environment, "flagged", FLAGS)
+    (folder / "neutral").mkdir()
+    return prove_import(
+        "flagged",
+        WHEEL,
+        environment=environment,
+        runner=Runner(environment=base_environment(os.environ)),
+        folder=folder / "neutral",
+        log=folder / "log",
+        flags=flags,
+        so="it is not tested",
+    )
+
+
+def test_flags_are_read_where_the_module_was_imported(environment: EnvironmentRecord, tmp_path: Path) -> None:
+    wanted: dict[str, bool | int | str] = {"has_attention": False, "LEVEL": 2, "name": "hip", "has_sparse": True}
+    found = proved(environment, tmp_path, *(Flag(name=f"flagged.{name}", value=value) for name, value in wanted.items()))
+    assert {flag.name.removeprefix("flagged."): flag.value for flag in found} == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("has_attention", True, "flagged.has_attention is False and should be True"),
+        ("has_attention", 0, "flagged.has_attention is False and should be 0"),
+        ("has_sparse", False, "flagged.has_sparse is True and should be False"),
+        ("name", "cuda", "flagged.name is 'hip' and should be 'cuda'"),
+        ("gone", True, "flagged.gone is not there (AttributeError: "),
+        ("gone.deeper", True, "flagged.gone.deeper is not there (AttributeError: "),
+        ("breaks", True, "flagged.breaks cannot be called (RuntimeError: no device)"),
+        ("wants", True, "flagged.wants cannot be called (TypeError: "),
+        ("odd.real", 1, "flagged.odd.real is 1.0 and should be 1"),
+    ],
+)
+def test_one_that_says_otherwise_is_a_finding_with_both_values(
+    environment: EnvironmentRecord,
+    tmp_path: Path,
+    name: str,
+    value: bool | int | str,  # noqa: FBT001 - as recipes have it
+    told: str,
+) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        proved(environment, tmp_path, Flag(name="flagged.LEVEL", value=2), Flag(name=f"flagged.{name}", value=value))
+    assert caught.value.code.name == "flag-differs"
+    assert told in caught.value.message
+    assert WHEEL in caught.value.message
+    assert "LEVEL" not in caught.value.message
+
+
+def test_one_that_ends_the_process_proves_nothing(environment: EnvironmentRecord, tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError, match="one of them ends the process") as caught:
+        proved(environment, tmp_path, Flag(name="flagged.ends", value=True))
+    assert caught.value.code.name == "import-failed"
+
+
+def test_flags_count_on_their_platforms_alone() -> None:
+    flags = (Flag(name="a.b", value=True), Flag(name="a.c", value=True, platforms=("linux",)))
+    wheel = Wheel(distribution="a", flags=flags)
+    assert (wheel.flags_on("linux"), wheel.flags_on("windows")) == (flags, flags[:1])

@@ -21,16 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.support.shelf import Shelf
+
 ROOT_BASE = "root/base/0001-Say-it-in-base.patch"
 ROOT_HIP = "root/hipified/0001-Say-it-after-hipify.patch"
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> PatchDesk:
-    desk = PatchDesk(place=tmp_path / "pl ace")
-    desk.begin({"a.cu": "cuda\n", "b.cu": LINES, "plain.c": LINES})
-    return desk
+def desk(shelf: Shelf) -> PatchDesk:
+    files = {"a.cu": "cuda\n", "b.cu": LINES, "plain.c": LINES}
+    return PatchDesk(place=shelf.put_back("to-save", lambda place: PatchDesk(place=place).begin(files)))
 
 
 def entries(desk: PatchDesk) -> list[dict[str, Any]]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +13,10 @@ import pytest
 
 from tests.support.rebase_site import LIB, LINES, Site, make_site, make_usual, with_line
 from tests.support.source_trees import git, snapshot, write
+from tests.support.warm_python import run_python
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Mapping
 
 CLONE = Path(__file__).parents[2]
@@ -77,9 +77,8 @@ class Prepared:
 
 
 def drive(site: Site, at: int, when: str, **settings: Any) -> subprocess.CompletedProcess[str]:  # noqa: ANN401 - any option
-    words = [sys.executable, "-c", DRIVER, str(site.place), str(at), when, json.dumps(settings)]
-    environment = {**os.environ, "PYTHONPATH": str(CLONE)}
-    return subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
+    words = ["-c", DRIVER, str(site.place), str(at), when, json.dumps(settings)]
+    return run_python(words, clone=CLONE, cwd=CLONE, env={**os.environ, "PYTHONPATH": str(CLONE)})
 
 
 def kill(site: Site, at: int, when: str, **settings: Any) -> None:  # noqa: ANN401 - any option

@@ -17,22 +17,12 @@ from build_tools.patches.rebase import read_state, write_state
 from build_tools.patches.series import load_series
 from build_tools.pipeline.rebase_patches import line_for, rebase_patches
 from build_tools.types import ProjectName
-from tests.support.rebase_site import KERNEL, LIB, LINES, Site, make_site, make_usual, patch, with_line
+from tests.support.rebase_site import KERNEL, LIB, LINES, Site, patch, with_line
 from tests.support.source_trees import git, raw, snapshot, write
 from tests.support.workplaces import memory_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return make_site(tmp_path / "pl ace")
-
-
-@pytest.fixture
-def usual(site: Site) -> Site:
-    return make_usual(site)
 
 
 def test_patches_of_both_phases_and_all_modules_are_carried_beside_the_tree(usual: Site) -> None:

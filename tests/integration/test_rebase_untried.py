@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from build_tools.files import remove_tree
 from build_tools.patches.series import load_series
 from build_tools.pipeline.rebase_patches import rebase_patches
-from tests.support.rebase_site import LIB, LINES, Site, make_site, make_usual, patch, with_line
+from tests.support.rebase_site import LIB, LINES, Site, patch, with_line
 from tests.support.source_trees import git, write
 from tests.support.workplaces import memory_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 FIVE = "root/base/0001-five.patch"
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return make_site(tmp_path / "pl ace")
-
-
-@pytest.fixture
-def usual(site: Site) -> Site:
-    return make_usual(site)
 
 
 @pytest.fixture

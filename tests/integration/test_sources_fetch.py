@@ -20,6 +20,7 @@ from build_tools.types import CommitId
 from tests.support.git_server import Failure, serving_git
 from tests.support.serving import serving
 from tests.support.source_trees import Person, Yard, git, head, new_git, snapshot, status, write
+from tests.support.warm_python import run_python
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -560,9 +561,10 @@ def test_a_fetch_that_is_killed_at_any_git_is_carried_out_by_the_next(yard: Yard
     origin, bin_folder = with_history(yard), yard.place / "bin"
     git(origin.folder, "config", "uploadpack.allowFilter", "true")
     commit, url = head(origin.folder), f"file://{origin.folder}"
+    clone = Path(__file__).parents[2]
     environment = {
         **os.environ,
-        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "PYTHONPATH": str(clone),
         "PATH": f"{bin_folder}{os.pathsep}{os.environ['PATH']}",
     }
     history = History(depth=int(words[0]) or None, partial=len(words) > 1)
@@ -573,8 +575,8 @@ def test_a_fetch_that_is_killed_at_any_git_is_carried_out_by_the_next(yard: Yard
         script = KILLING.format(place=bin_folder, git=shutil.which("git"), number=number, mode=mode)
         write(bin_folder, {"calls": "", "git": script})
         (bin_folder / "git").chmod(0o755)
-        command = [sys.executable, "-c", FETCH, str(yard.place), url, commit, *words]
-        status_code = subprocess.run(command, env=environment, check=False, capture_output=True).returncode
+        command = ["-c", FETCH, str(yard.place), url, commit, *words]
+        status_code = run_python(command, clone=clone, cwd=clone, env=environment).returncode
         place = mirror(yard, url, history)
         place.fetch(CommitId(commit), ref="refs/heads/main")
         assert commits(place.folder, commit) == (history.depth or 4)

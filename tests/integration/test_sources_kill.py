@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,6 +14,10 @@ from build_tools.receipts.lock import LockedSources
 from build_tools.receipts.record import read_record, to_json
 from build_tools.sources.modules import own_folder
 from tests.support.source_trees import HIPIFY, Yard, git, head, make_patch, raw, snapshot, status, write
+from tests.support.warm_python import run_python
+
+if TYPE_CHECKING:
+    import subprocess
 
 CLONE = Path(__file__).parents[2]
 MIDDLE = "third party/middle"
@@ -82,13 +85,13 @@ def prepare(place: Path) -> Yard:
     return yard
 
 
-def drive(place: Path, ref: str, *, path: str | None = None) -> subprocess.CompletedProcess[bytes]:
+def drive(place: Path, ref: str, *, path: str | None = None) -> subprocess.CompletedProcess[str]:
     environment = {
         **os.environ,
         "PYTHONPATH": str(CLONE),
         "PATH": f"{path}{os.pathsep}{os.environ['PATH']}" if path else os.environ["PATH"],
     }
-    return subprocess.run([sys.executable, "-c", DRIVER, place, ref], env=environment, capture_output=True, check=False)
+    return run_python(["-c", DRIVER, place, ref], clone=CLONE, cwd=CLONE, env=environment)
 
 
 def killed(place: Path, ref: str, kill_at: int, mode: str) -> tuple[int, int]:
@@ -159,7 +162,7 @@ def test_a_run_that_is_killed_is_carried_to_its_end_by_the_next(
     code, _ = killed(place, "main", kill_at, mode)
     assert code == -9
     again = drive(place, "main")
-    assert again.returncode == 0, again.stderr.decode()
+    assert again.returncode == 0, again.stderr
     assert outcome(place) == wanted
     left = {path.name for path in own_folder(place / "src" / "toy").iterdir()}
     assert left == {"applied-patches.json", "hipify-record.json", "modules.json"}
@@ -169,7 +172,7 @@ def test_a_run_that_is_killed_is_carried_to_its_end_by_the_next(
 def test_a_checkout_that_died_while_it_wrote_files_is_repaired(prepared: tuple[Path, tuple[object, ...], int]) -> None:
     place, tree = die_while_writing(prepared)
     again = drive(place, "main")
-    assert again.returncode == 0, again.stderr.decode()
+    assert again.returncode == 0, again.stderr
     assert outcome(place) == prepared[1]
     assert not (tree / ".git" / "index.lock").exists()
 

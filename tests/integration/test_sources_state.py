@@ -12,7 +12,7 @@ import pytest
 from build_tools.errors import HipwrightError
 from build_tools.receipts.record import from_json, to_json
 from build_tools.receipts.values import SourceTree
-from build_tools.sources.export import materialise
+from build_tools.sources.export import links_as_files, materialise
 from build_tools.sources.phases import step_back
 from build_tools.sources.state import tree_is_intact
 from build_tools.types import Stage
@@ -259,3 +259,31 @@ def test_stepping_back_refuses_to_lose_work(yard: Yard, tree: Path) -> None:
     assert caught.value.code.name == "unsaved-work"
     step_back(tree, "base", git=yard.git, say=yard.said.append)
     assert (tree / LIB / "l.cu").read_text() == "edit\n"
+
+
+def test_links_that_a_file_system_cannot_hold_are_files_and_no_persons_edits(yard: Yard, tree: Path) -> None:
+    """Git on Windows writes ``core.symlinks`` into a repository where it cannot make links, and writes their targets into files."""
+    lib, origin = yard.person("lib"), yard.person("toy")
+    for person, name in ((lib, "inner"), (origin, "link")):
+        person.commit({"version.txt": "1.0\n"})
+        (person.folder / name).symlink_to("nowhere")
+        git(person.folder, "add", name)
+        git(person.folder, "commit", "--quiet", "-m", "a link")
+    origin.submodule(lib, LIB)
+    locked = yard.lock(origin)
+    yard.checkout(locked, tree)
+    git(tree, "config", "core.symlinks", "false")
+    (tree / "link").unlink()
+    write(tree, {"link": "nowhere"})
+    source = yard.read(locked, tree)
+    assert source.local is None
+    copy = yard.place / "copy"
+    materialise(source, copy, git=yard.git)
+    assert (copy / "link").readlink().name == "nowhere"
+    assert links_as_files(source, copy, git=yard.git) == ()
+    git(copy, "config", "core.symlinks", "false")
+    assert links_as_files(source, copy, git=yard.git) == ("link", f"{LIB}/inner")
+    write(tree, {"link": "elsewhere"})
+    edited = yard.read(locked, tree).local
+    assert edited is not None
+    assert edited.lines == ("edited link",)

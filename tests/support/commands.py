@@ -11,16 +11,30 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import psutil
 
+from tests.support.warm_python import run_python
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["CASES", "CLONE", "Desk", "Ran", "Started", "add_project", "change_file", "small_clone", "tree_of", "until"]
+__all__ = [
+    "CASES",
+    "CLONE",
+    "Desk",
+    "Ran",
+    "Started",
+    "add_project",
+    "change_file",
+    "program_there",
+    "small_clone",
+    "tree_of",
+    "until",
+]
 
 CLONE: Final = Path(__file__).resolve().parents[2]
 CASES: Final = CLONE / "tests" / "cases"
@@ -32,11 +46,15 @@ _TRACEBACK: Final = "Traceback (most recent call last)"
 
 
 def small_clone(folder: Path, *projects: str | Path) -> Path:
-    """Make a clone in ``folder`` with what commands need and these projects, by name or folder; return it."""
+    """Make a clone in ``folder`` with what commands need and these projects, by name or folder; return it.
+
+    What Python has compiled comes with it, or each clone would compile all of ``build_tools`` once more; but not the files that
+    it has under another name until they are whole.
+    """
     clone = folder / "clone"
     clone.mkdir(parents=True)
     for name in _FOLDERS:
-        shutil.copytree(CLONE / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(CLONE / name, clone / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     for name in _FILES:
         shutil.copyfile(CLONE / name, clone / name)
     for project in projects:
@@ -74,6 +92,11 @@ def change_file(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, f"{path} has {text.count(old)} of {old!r}"
     path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def program_there(name: str) -> bool:
+    """Say whether commands find a program: beside the interpreter, or on the search path."""
+    return Path(sys.executable).with_name(name).is_file() or shutil.which(name) is not None
 
 
 def tree_of(folder: Path) -> dict[str, tuple[int, int, str]]:
@@ -202,16 +225,20 @@ class Started:
 
 @dataclass(frozen=True, kw_only=True)
 class Desk:
-    """Where somebody works: a clone, a work dir, a cache, and variables beyond those of the machine."""
+    """Where somebody works: a clone, a work dir, a cache, and variables beyond those of the machine.
+
+    Its commands are forks of a Python that has imported what they import, or with ``anew`` a Python of their own each.
+    """
 
     clone: Path
     work: Path
     cache: Path
     variables: Mapping[str, str] = field(default_factory=dict)
+    anew: bool = False
 
     def with_work(self, name: str, **variables: str) -> Desk:
         """Return a desk with the same clone and cache, and a work dir of another name beside this one's."""
-        return Desk(clone=self.clone, work=self.work.with_name(name), cache=self.cache, variables={**self.variables, **variables})
+        return replace(self, work=self.work.with_name(name), variables={**self.variables, **variables})
 
     @property
     def environment(self) -> dict[str, str]:
@@ -229,11 +256,8 @@ class Desk:
 
     def run(self, *words: str | Path, cwd: Path | None = None) -> Ran:
         """Run Python with these arguments, in the clone."""
-        command = (sys.executable, *map(str, words))
-        done = subprocess.run(
-            command, cwd=cwd or self.clone, env=self.environment, capture_output=True, text=True, check=False, timeout=_SECONDS
-        )
-        return Ran(words=command, status=done.returncode, out=done.stdout, talk=done.stderr)
+        done = run_python(words, clone=self.clone, cwd=cwd or self.clone, env=self.environment, timeout=_SECONDS, anew=self.anew)
+        return Ran(words=tuple(done.args), status=done.returncode, out=done.stdout, talk=done.stderr)
 
     def paste(self, line: str) -> Ran:
         """Run a line as it is pasted into a shell, in the clone."""

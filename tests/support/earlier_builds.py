@@ -102,6 +102,7 @@ def build(
         upstream=CommitId("1" * 40),
         python_tag=python,
         wheels=(wheel,),
+        targets=() if targets == "none" else tuple(targets.split(";")),
         against=tuple(rows),
         bundled=bundled,
         local=local,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 from tests.support.source_trees import write
+from tests.support.warm_python import run_python
 
 __all__ = ["drive"]
 
@@ -56,6 +55,6 @@ def drive(place: Path, what: str, *, kill_at: int = -1, mode: str = "before") ->
     write(folder, {"git": _GIT.format(place=folder, kill_at=kill_at, mode=mode, git=real), "calls": ""})
     (folder / "git").chmod(0o755)
     environment = {**os.environ, "PYTHONPATH": str(_CLONE), "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run([sys.executable, "-c", _DRIVER, place, what], env=environment, capture_output=True, check=False)
-    assert done.returncode in {0, -9}, done.stderr.decode()
+    done = run_python(["-c", _DRIVER, place, what], clone=_CLONE, cwd=_CLONE, env=environment)
+    assert done.returncode in {0, -9}, done.stderr
     return done.returncode, (folder / "calls").read_text(encoding="utf-8").splitlines()

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
     import zipfile
     from collections.abc import Mapping
 
-__all__ = ["RocmSet", "compiler", "shared_library"]
+__all__ = ["OF_DEVICE", "RocmSet", "compiler", "shared_library"]
+
+OF_DEVICE = "libkernels-of-a-target.so"
+"""A library that only a device package brings."""
 
 HIPCC = """#!/bin/sh
 if [ "$1" = "--version" ]; then
@@ -93,7 +96,7 @@ class RocmSet:
                 "amdhip64": _library("core", "lib/libamdhip64.so*"),
                 "amd_smi": _library("core", "lib/libamd_smi.so*", optional=True),
                 "rocblas": _library("libraries", "lib/librocblas.so*"),
-                "rccl": _library("libraries", "lib/librccl.so*", optional=True, devices=self.targets[:1]),
+                "rccl": _library("libraries", "lib/librccl.so*", optional=True),
                 "hipblas": DescribedLibrary(package="libraries", patterns={Platform.WINDOWS: "bin/*hipblas.dll"}),
             },
         )
@@ -122,13 +125,14 @@ class RocmSet:
 
     def libraries(self, folder: Path) -> Path:
         """Write the libraries package."""
-        return self._wheel(folder, "libraries", {"lib/librocblas.so.4": shared_library("librocblas.so.4")}, {})
+        names = ("librocblas.so.4", "librccl.so.1")
+        return self._wheel(folder, "libraries", {f"lib/{name}": shared_library(name) for name in names}, {})
 
     def device(self, folder: Path, target: str) -> Path:
-        """Write a device package; those of gfx9 share a library."""
+        """Write a device package; that of the first target has a library besides its kernels."""
         files = {f"lib/rocblas/library/kernels_{target}.kpack": f"kernels {self.build} {target}".encode()}
-        if target.startswith("gfx9"):
-            files["lib/librccl.so.1"] = shared_library("librccl.so.1")
+        if target == self.targets[0]:
+            files[f"lib/{OF_DEVICE}.1"] = shared_library(f"{OF_DEVICE}.1")
         listed = {"schema": 1, "set_id": self.set_id, "version": self.version, "target": target, "files": sorted(files)}
         everything = {f"_rocm_sdk_libraries/{path}": data for path, data in files.items()}
         everything[f"_rocm_sdk_libraries/.devel_links/{target}.json"] = json.dumps(listed).encode()
@@ -169,8 +173,10 @@ class RocmSet:
             "lib/libamdhip64.so.7": "../../_rocm_sdk_core/lib/libamdhip64.so.7",
             "lib/librocblas.so": "librocblas.so.4",
             "lib/librocblas.so.4": "../../_rocm_sdk_libraries/lib/librocblas.so.4",
-            "lib/librccl.so": "librccl.so.1.7",
-            "lib/librccl.so.1.7": "librccl.so.1",
+            "lib/librccl.so": "librccl.so.1",
+            "lib/librccl.so.1": "../../_rocm_sdk_libraries/lib/librccl.so.1",
+            f"lib/{OF_DEVICE}": f"{OF_DEVICE}.1.7",
+            f"lib/{OF_DEVICE}.1.7": f"{OF_DEVICE}.1",
             "lib/libgone.so": "libgone.so.1",
             "lib64": "lib",
             "llvm": "lib/llvm",
@@ -228,9 +234,8 @@ class RocmSet:
         return maker.write(folder)
 
 
-def _library(package: str, pattern: str, *, optional: bool = False, devices: tuple[str, ...] = ()) -> DescribedLibrary:
-    targets = tuple(map(GfxTarget, devices))
-    return DescribedLibrary(package=package, patterns={Platform.LINUX: pattern}, optional=optional, devices=targets)
+def _library(package: str, pattern: str, *, optional: bool = False) -> DescribedLibrary:
+    return DescribedLibrary(package=package, patterns={Platform.LINUX: pattern}, optional=optional)
 
 
 def description_bytes(value: SdkDescription) -> bytes:

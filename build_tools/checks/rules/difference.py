@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import collections
 import fnmatch
-import posixpath
 import re
 from typing import TYPE_CHECKING, Final
 
 import humanize
 
+from build_tools.checks.name_tree import NameTree
 from build_tools.checks.rule import Problem, Rule, Subject
 
 if TYPE_CHECKING:
@@ -34,7 +34,10 @@ def comparable(name: str) -> str:
     >>> comparable("torch-2.9.1.dist-info/METADATA"), comparable("torch/_C.cpython-311-x86_64-linux-gnu.so")
     ('torch.dist-info/METADATA', 'torch/_C.so')
     """
-    return _SUFFIX.sub(r".\g<kind>", _TOP.sub(r"\g<name>.\g<kind>/", name))
+    # Most names have neither, and to look for that is much quicker.
+    if "-" in name and (".dist-info/" in name or ".data/" in name):
+        name = _TOP.sub(r"\g<name>.\g<kind>/", name)
+    return _SUFFIX.sub(r".\g<kind>", name) if name.endswith((".so", ".pyd")) else name
 
 
 def _judge(subject: Subject) -> Iterator[Problem]:
@@ -59,11 +62,15 @@ def _judge(subject: Subject) -> Iterator[Problem]:
 
 def _vanished(gone: list[str], members: Mapping[str, int]) -> Iterator[Problem]:
     """Tell of a folder that is gone once, of other members each."""
-    folders = {parent for name in members for parent in _parents(name)}
+    if not gone:
+        return
+    there = NameTree()
+    for name in members:
+        there.add(name)
     by_place: dict[str, list[str]] = collections.defaultdict(list)
     for name in gone:
-        lost = [parent for parent in _parents(name) if parent not in folders]
-        by_place[f"{lost[0]}/" if lost else name].append(name)
+        lost = there.highest_missing(name)
+        by_place[f"{lost}/" if lost is not None else name].append(name)
     for place, names in by_place.items():
         what = f"the baseline has the folder, with {_members(len(names))}" if place.endswith("/") else "the baseline has it"
         yield Problem(message=f"{what}; the wheel has not", member=place, hint="what is meant belongs into check.may-vanish")
@@ -80,12 +87,6 @@ def _sizes(before: Mapping[str, int], members: Mapping[str, int], limit: int) ->
             yield Problem(
                 message=f"it has {_size(size)}, the baseline {_size(was)}: {_percent(size, was)}", member=name, severity="warning"
             )
-
-
-def _parents(name: str) -> Iterator[str]:
-    """Give the folders above a member, the highest first."""
-    parts = posixpath.dirname(name).split("/")
-    yield from ("/".join(parts[: end + 1]) for end in range(len(parts)) if parts[0])
 
 
 def _allowed(name: str, patterns: Iterable[str]) -> bool:

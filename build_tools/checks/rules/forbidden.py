@@ -34,10 +34,12 @@ def _judge(subject: Subject) -> Iterator[Problem]:
     names = [member.name for member in subject.wheel.members if not member.is_folder]
     for name in filter(_NEVER_ONE.match, names):
         yield Problem(message="no wheel needs it: the build or a tool left it behind", member=name, severity="warning")
-    for pattern in subject.demands.forbidden if subject.demands is not None else ():
-        matches = re.compile(fnmatch.translate(pattern)).match
-        for name in filter(matches, names):
-            yield Problem(message=f"project.toml forbids {pattern}", member=name)
+    forbidden = subject.demands.forbidden if subject.demands is not None else ()
+    found = filter(re.compile("|".join(map(fnmatch.translate, forbidden))).match, names) if forbidden else ()
+    for name in found:
+        for pattern in forbidden:
+            if fnmatch.fnmatchcase(name, pattern):
+                yield Problem(message=f"project.toml forbids {pattern}", member=name)
 
 
 RULE: Final = Rule(

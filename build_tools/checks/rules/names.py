@@ -6,10 +6,12 @@ What Windows alone cannot have is judged where the tags say that the wheel is fo
 from __future__ import annotations
 
 import collections
+import itertools
 import re
 import stat
 from typing import TYPE_CHECKING, Final
 
+from build_tools.checks.name_tree import NameTree
 from build_tools.checks.rule import Problem, Rule, Subject
 from build_tools.files import is_device
 
@@ -27,6 +29,7 @@ _LONGEST_PART: Final = 255
 _LONGEST_PATH: Final = 4096 - 256
 """Bytes that Linux takes for a path, less some for the folder of packages."""
 
+_MOST: Final = 1000
 _PRIVILEGED: Final = stat.S_ISUID | stat.S_ISGID
 
 
@@ -93,27 +96,14 @@ def _kind(member: Member) -> str | None:
 
 def _clashes(members: tuple[Member, ...], *, on_windows: bool) -> Iterator[Problem]:
     """Find names that are different in the archive, and one file on a disk."""
-    files = {member.name for member in members if not member.is_folder}
-    folders = {member.name.rstrip("/") for member in members if member.is_folder}
-    folders |= {name[:at] for name in files for at in _slashes(name)}
-    for name in sorted(files & folders):
+    tree = NameTree()
+    for member in members:
+        tree.add(member.name.rstrip("/") if member.is_folder else member.name, folder=member.is_folder)
+    for name in tree.both():
         yield Problem(message="the name is a file's and a folder's too", member=name)
-    if not on_windows:
-        return
-    spellings: dict[str, set[str]] = collections.defaultdict(set)
-    for name in files | folders:
-        spellings[name.casefold()].add(name)
-    for same in spellings.values():
-        if len(same) > 1:
-            listed = ", ".join(sorted(same))
-            yield Problem(message=f"these names are one file on Windows: {listed}", member=min(same))
-
-
-def _slashes(name: str) -> Iterator[int]:
-    at = name.find("/")
-    while at >= 0:
-        yield at
-        at = name.find("/", at + 1)
+    # A report has no more of them, and each may be long.
+    for same in itertools.islice(tree.spelled_twice(), _MOST) if on_windows else ():
+        yield Problem(message=f"these names are one file on Windows: {', '.join(same)}", member=same[0])
 
 
 RULE: Final = Rule(

@@ -24,9 +24,7 @@ from build_tools.checks.rule import Problem, Rule, Subject
 from build_tools.wheels.platform_tag import GRANTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from build_tools.wheels.elf import Elf
+    from collections.abc import Iterator
 
 __all__ = ["RULE"]
 
@@ -38,13 +36,14 @@ def _judge(subject: Subject) -> Iterator[Problem]:
     preloads = demands.preloads if demands is not None else ()
     outside = libraries_outside(subject)
     inside = _folders(subject, {library for elf in elves.values() for library in elf.needed})
+    places = {library: frozenset(folders) for library, folders in inside.items()}
     missing: dict[str, list[str]] = {}
     astray: list[tuple[str, str]] = []
     for member, elf in elves.items():
         reached = {place for _, place in places_of(member, run_path_of(elf)) if place is not None}
         for library in elf.needed:
             elsewhere = library in GRANTED or library in (outside or ()) or matches(library, allowed)
-            if elsewhere or reached.intersection(inside.get(library, ())):
+            if elsewhere or not reached.isdisjoint(places.get(library, ())):
                 continue
             if library not in inside:
                 missing.setdefault(library, []).append(member)
@@ -52,8 +51,13 @@ def _judge(subject: Subject) -> Iterator[Problem]:
                 astray.append((member, library))
     for library, members in missing.items():
         yield _missing(library, members, known=outside is not None)
+    needers: dict[str, set[str]] = {}
+    for member, elf in elves.items() if astray else ():
+        for library in elf.needed:
+            needers.setdefault(library, set()).add(member)
     for member, library in astray:
-        yield _astray(member, library, inside[library], elves)
+        both = needers.get(base_name(installed_name(member)), set()) & needers[library]
+        yield _astray(member, library, inside[library], min(both, default=None))
 
 
 def _folders(subject: Subject, names: set[str]) -> dict[str, list[str]]:
@@ -75,10 +79,8 @@ def _missing(library: str, members: list[str], *, known: bool) -> Problem:
     return Problem(message=message, member=members[0], severity="warning")
 
 
-def _astray(member: str, library: str, folders: list[str], elves: Mapping[str, Elf]) -> Problem:
+def _astray(member: str, library: str, folders: list[str], first: str | None) -> Problem:
     """Say that a library is in the wheel and not on the way; it is loaded all the same where who loads the binary loaded it before."""
-    name = base_name(installed_name(member))
-    first = next((other for other, elf in elves.items() if {name, library} <= set(elf.needed)), None)
     message = f"it needs {library}, which is in {folders[0] or 'the root'} of the wheel, where its run path does not lead"
     if first is not None:
         message += f"; it loads only after {first}, which needs it too"

@@ -5,6 +5,7 @@ A wheel that pins a version of its companion which nobody built fails at the use
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +17,7 @@ from build_tools.config.owned import is_owned
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from packaging.markers import Marker
     from packaging.requirements import Requirement
 
     from build_tools.checks.demands import Unmet
@@ -27,6 +29,7 @@ _CPYTHON: Final = re.compile(r"cp3(?P<minor>\d+)t?")
 _MINORS: Final = (10, 11, 12, 13, 14)
 """The Pythons that a wheel for any is judged for."""
 
+_QUOTED: Final = re.compile(r"""["']([^"']*)["']""")
 _TOLD: Final = 6
 
 _MACHINES: Final = ("x86_64", "aarch64", "amd64", "arm64")
@@ -71,19 +74,30 @@ def _unable(subject: Subject, subjects: Sequence[Subject]) -> str | None:
         and (packages is None or (name not in packages and not is_owned(name)))
         and _needed(subject, requirement)
     ]
-    some = _some(sorted(set(unknown)))
-    return f"nobody knows a place with {some}; --find-links and --index-url of check_wheels name some" if unknown else None
+    if not unknown:
+        return None
+    reason = (
+        "--find-links and --index-url of check_wheels name some" if demands is None or not demands.unasked else demands.unasked
+    )
+    return f"nobody knows a place with {_some(sorted(set(unknown)))}; {reason}"
 
 
 def _needed(subject: Subject, requirement: Requirement) -> bool | None:
     """Return whether a requirement counts for every install (True), with an extra alone (False), or never where the wheel fits (None)."""
     if requirement.marker is None:
         return True
-    extras = subject.metadata.extras if subject.metadata is not None else ()
     machines = _environments(subject)
     if any(requirement.marker.evaluate({**machine, "extra": ""}) for machine in machines):
         return True
+    extras = _told_apart(requirement.marker, subject.metadata.extras if subject.metadata is not None else ())
     return False if any(requirement.marker.evaluate({**machine, "extra": e}) for machine in machines for e in extras) else None
+
+
+def _told_apart(marker: Marker, extras: Sequence[str]) -> list[str]:
+    """Return the extras that a marker can tell from each other: those that it names, and one of the others, which are all alike to it."""
+    named = {canonicalize_name(text) for text in _QUOTED.findall(str(marker))}
+    others = (extra for extra in extras if canonicalize_name(extra) not in named)
+    return [*(extra for extra in extras if canonicalize_name(extra) in named), *itertools.islice(others, 1)]
 
 
 def _environments(subject: Subject) -> list[dict[str, str]]:
@@ -178,10 +192,11 @@ def _some(names: list[str]) -> str:
 
 RULE: Final = SetRule(
     name="resolves",
-    summary="Every requirement is met by the wheels of the set, by the packages known to be beside them, or by the places that were named.",
+    summary="Every requirement is met by the wheels of the set, by the packages known to be beside them, or by the places that others come from.",
     why="A pin on a version that was never built, or on an extra that is not there, shows first when users install: nothing resolves, or "
     "an older release is taken without a word.",
-    mend="Build the companion first and pin what came out; name the places of the other packages with `--find-links` or `--index-url`.",
+    mend="Build the companion first and pin what came out. `check_wheels` is told the places of the other packages with `--find-links` or "
+    "`--index-url`; the check of a build asks the base index of the machine.",
     judge=_judge,
     unable=_unable,
 )

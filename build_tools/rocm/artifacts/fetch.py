@@ -26,7 +26,7 @@ from build_tools.rocm.artifacts.transfer import Patience, Transfer, TransferErro
 from build_tools.rocm.artifacts.unpack import unpack_artifact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from build_tools.rocm.artifacts.select import Archive
@@ -137,6 +137,7 @@ def fetch_archives(
                         say(f"{one.archive.name.folder} is fetched again, since files of it are gone: {_some(one.lost)}")
                 _claim(request, planned)
                 found, errors = _gather(work, archives, planned, progress)
+                _note(request, to_come=errors)
             except BaseException:
                 ways.stop.set()
                 for pool in (archives, parts, unpacking):
@@ -208,9 +209,7 @@ def _is_new(room: Path) -> bool:
 
 
 def _claim(request: Request, planned: Sequence[Planned]) -> None:
-    """Write down what of the run the folder is for, and prove that the disk has room for the archives.
-
-    Written before anything is fetched: who builds of a folder that was left half-done looks for what it was to get.
+    """Prove that the disk has room for the archives, and write down what the folder is for before anything is fetched.
 
     Raises
     ------
@@ -218,9 +217,25 @@ def _claim(request: Request, planned: Sequence[Planned]) -> None:
         ``bad-receipt``, ``disk-space``.
     """
     files.free_space(request.output, sum(one.archive.size - one.begun for one in planned if one.there is None), option=_OPTION)
-    if request.unpack:
-        before = read_fetched_for(request.output)
-        _write(request.output / FETCHED_FOR, to_json(before.and_for(request.asked) if before else request.asked))
+    _note(request, to_come=[one.archive for one in planned if one.there is None])
+
+
+def _note(request: Request, *, to_come: Iterable[Archive]) -> None:
+    """Write down what of the run the folder is for, and what of it has not come: who builds of one that was left half-done asks.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-receipt``.
+    """
+    if not request.unpack:
+        return
+    before = read_fetched_for(request.output)
+    asked = before.and_for(request.asked) if before else request.asked
+    ours = {archive.name.folder for archive in request.archives}
+    lacking = {name for name in (before.to_come if before else ()) if name not in ours}
+    lacking |= {archive.name.folder for archive in to_come}
+    _write(request.output / FETCHED_FOR, to_json(structs.replace(asked, to_come=tuple(sorted(lacking)))))
 
 
 def _write(path: Path, data: bytes) -> None:

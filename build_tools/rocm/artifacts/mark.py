@@ -46,11 +46,15 @@ class Mark(Record, frozen=True, kw_only=True):
 
 
 class FetchedFor(Record, frozen=True, kw_only=True):
-    """What a folder of artifacts was asked for: the group, and the GPU targets; no targets stand for all that the run has."""
+    """What a folder of artifacts was asked for: the group, and the GPU targets; no targets stand for all that the run has.
+
+    ``to_come`` are the folders of artifacts that were meant too, and had not come when this was written.
+    """
 
     schema: Literal[1] = 1
     group: str | None = None
     targets: tuple[GfxTarget, ...] = ()
+    to_come: tuple[str, ...] = ()
 
     def and_for(self, other: FetchedFor) -> FetchedFor:
         """Return what a folder is for that was asked for one thing and then for another."""

@@ -1,4 +1,7 @@
-"""Packages that cannot be installed beside each other: an installer writes them all into one folder, and the last one wins."""
+"""Packages that cannot be installed beside each other: all of a set go into one folder, so what two of them have there is nobody's.
+
+Installers write one over the other in silence, and uninstalling either takes the file away from both.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,10 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.types import Platform
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from pathlib import Path
 
-    from build_tools.rocm.packages.layout import Laid, Placed
-    from build_tools.rocm.packages.scan import Facts
-
-__all__ = ["refuse_clashes", "refuse_reserved", "shared_files"]
+__all__ = ["refuse_clashes", "refuse_reserved"]
 
 _RESERVED: Final = ("__init__.py", "_set.json", ".devel_links", ".rocm_sdk.*")
 """What hipwright's own files in a package, and those of the tree that is made of the devel package, are called, at the top."""
@@ -36,52 +36,37 @@ def refuse_reserved(paths: Iterable[tuple[str, Path]]) -> None:
             raise HipwrightError("bad-artifact", message, where=Where(file=source))
 
 
-def refuse_clashes(packages: Iterable[Laid], facts: Mapping[Path, Facts], *, platform: Platform) -> None:
-    """Refuse packages that lie in one module and have other bytes at one place, or one a file where another has a folder.
+def refuse_clashes(packages: Iterable[tuple[str, Iterable[str]]], *, platform: Platform) -> None:
+    """Refuse packages of which two own one installed path, be it with the same bytes, or one has a file where another has a folder.
 
-    On Windows places that differ in case alone are one.
+    Parameters
+    ----------
+    packages
+        The name of each with the paths that it installs, from the folder that all are installed into.
+    platform
+        The operating system that they are for; on Windows paths that differ in case alone are one.
 
     Raises
     ------
     HipwrightError
-        ``bad-artifact`` naming the place and both packages.
+        ``bad-artifact`` naming the path and both packages.
     """
-    files: dict[tuple[str, str], tuple[Laid, Placed]] = {}
-    folders: dict[tuple[str, str], Laid] = {}
-    for laid in packages:
-        module = laid.portion.module
-        for path, placed in laid.files.items():
+    files: dict[str, tuple[str, str]] = {}
+    folders: dict[str, str] = {}
+    for name, paths in packages:
+        for path in paths:
             place = path.casefold() if platform is Platform.WINDOWS else path
-            other, theirs = files.setdefault((module, place), (laid, placed))
-            same = facts[theirs.item.source].sha256 == facts[placed.item.source].sha256 and theirs.launches == placed.launches
-            if not same or theirs.path != path:
-                raise _clash(f"{path} is in {other.portion.distribution} and, otherwise, in {laid.portion.distribution}")
+            other, _ = files.setdefault(place, (name, path))
+            if other != name:
+                raise _clash(f"{path} is in both {other} and {name}")
             parts = place.split("/")
             for end in range(1, len(parts)):
-                folders.setdefault((module, "/".join(parts[:end])), laid)
-    for key in sorted(files.keys() & folders.keys()):
-        laid, placed = files[key]
-        raise _clash(
-            f"{placed.path} is a file in {laid.portion.distribution} and a folder in {folders[key].portion.distribution}"
-        )
-
-
-def shared_files(packages: Iterable[Laid]) -> tuple[str, ...]:
-    """Return a sentence about each group of packages that have the same files: uninstalling one takes them from the others."""
-    owners: dict[tuple[str, str], list[str]] = {}
-    for laid in packages:
-        for path in laid.files:
-            owners.setdefault((laid.portion.module, path), []).append(laid.portion.distribution)
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for (_, path), names in owners.items():
-        if len(names) > 1:
-            groups.setdefault(tuple(names), []).append(path)
-    return tuple(
-        f"{', '.join(names)} have {len(paths)} file{'' if len(paths) == 1 else 's'} in common, such as {paths[0]}:"
-        " where one of them is uninstalled, install the others again"
-        for names, paths in groups.items()
-    )
+                folders.setdefault("/".join(parts[:end]), name)
+    for place in sorted(files.keys() & folders.keys()):
+        name, path = files[place]
+        raise _clash(f"{path} is a file in {name} and a folder in {folders[place]}")
 
 
 def _clash(message: str) -> HipwrightError:
-    return HipwrightError("bad-artifact", f"packages do not fit together: {message}")
+    hint = "a file for all targets belongs into a generic artifact, one for a target into that of the target alone"
+    return HipwrightError("bad-artifact", f"packages do not fit together: {message}", hint=hint)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 from typing import TYPE_CHECKING
 
 from build_tools.config.targets import expand_family, family_name, known_targets
@@ -14,7 +13,7 @@ from build_tools.types import Platform
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from build_tools.config.rocm_packages import Library, PackageTable
+    from build_tools.config.rocm_packages import PackageTable
     from build_tools.rocm.packages.select import Selection
     from build_tools.types import GfxTarget
 
@@ -106,19 +105,10 @@ def describe(
                     if pattern is not None
                 },
                 optional=library.optional,
-                devices=()
-                if by_family
-                else _bringing(library, table, _in_order(targets for each in offered.values() for targets in each.values())),
             )
             for library in table.library
         },
     )
-
-
-def _bringing(library: Library, table: PackageTable, targets: Iterable[GfxTarget]) -> tuple[GfxTarget, ...]:
-    """Return the targets whose device packages alone bring a library; nothing for one that its own package has."""
-    patterns = table.runtime(library.package).device_only.get(library.artifact, ())
-    return tuple(target for target in targets if any(fnmatch.fnmatchcase(target, pattern) for pattern in patterns))
 
 
 def _of_families(

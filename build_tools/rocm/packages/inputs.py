@@ -10,6 +10,7 @@ from build_tools.config.targets import expand_family, target_of
 from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.record import read_record
 from build_tools.rocm.artifacts.mark import MARK, Mark, changes, read_fetched_for
+from build_tools.rocm.artifacts.name import GENERIC, parse_artifact_name
 from build_tools.types import GfxTarget, Platform
 
 if TYPE_CHECKING:
@@ -22,7 +23,16 @@ if TYPE_CHECKING:
     from build_tools.rocm.packages.request import PackageRequest
     from build_tools.rocm.packages.select import About, Form, Selection
 
-__all__ = ["expected_targets", "left_out", "require_whole", "restated_targets", "uneven", "unknown", "without_libraries"]
+__all__ = [
+    "expected_targets",
+    "left_out",
+    "require_fetched",
+    "require_whole",
+    "restated_targets",
+    "uneven",
+    "unknown",
+    "without_libraries",
+]
 
 _SHOWN: Final = 5
 _PACKED: Final = frozenset({"dev", "lib", "run"})
@@ -45,6 +55,34 @@ def expected_targets(request: PackageRequest, about: About, form: Form) -> tuple
         return wanted
     # A family may have targets that the run was not made for.
     return tuple(target for target in wanted if target in about.targets) or wanted or about.targets
+
+
+def require_fetched(folder: Path, catalog: Catalog, selection: Selection) -> None:
+    """Refuse a folder that lacks artifacts of these packages because its fetching was cut short or failed.
+
+    One that was never asked for is a choice that somebody made.
+
+    Raises
+    ------
+    HipwrightError
+        ``package-incomplete`` naming them.
+    """
+    fetched = read_fetched_for(folder)
+    here = {artifact.name.folder for artifact in catalog.artifacts}
+    wanted = {GENERIC, *selection.families, *selection.targets}
+    lacking = [
+        name
+        for name in (fetched.to_come if fetched else ())
+        if name not in here
+        and (parsed := parse_artifact_name(name)) is not None
+        and parsed.component in _PACKED
+        and parsed.base_target in wanted
+    ]
+    if lacking:
+        more = f" and {len(lacking) - _SHOWN} more" if len(lacking) > _SHOWN else ""
+        message = f"{folder} lacks {', '.join(lacking[:_SHOWN])}{more}, which were to be fetched and did not come"
+        hint = "the same nox -s fetch_artifacts goes on from there; for packages without them fetch into another folder, with --exclude"
+        raise HipwrightError("package-incomplete", message, where=Where(file=folder), hint=hint)
 
 
 def _targets_of(families: Iterable[str]) -> tuple[GfxTarget, ...]:
@@ -115,14 +153,15 @@ def without_libraries(packages: Sequence[Laid], table: PackageTable, platform: P
         core package must be here in any case, since nothing starts without them.
     """
     devices = [laid for laid in packages if laid.portion.key == "device"]
+    (other,) = set(Platform) - {platform}
     missing: list[str] = []
+    foreign = False
     without: dict[str, tuple[str, ...]] = {}
     for laid in packages:
         key = laid.portion.key
         if key in {"device", "devel"}:
             continue
         parts = [laid, *(devices if key == "libraries" else ())]
-        paths = [path for part in parts for path in part.files]
         here = {one.name.name for part in parts for one in part.portion.artifacts if one.name.component == "lib"}
         lacking = [
             library
@@ -130,17 +169,20 @@ def without_libraries(packages: Sequence[Laid], table: PackageTable, platform: P
             if library.package == key
             and not library.optional
             and (pattern := _pattern(library, platform)) is not None
-            and not fnmatch.filter(paths, pattern)
+            and not fnmatch.filter(laid.files, pattern)
         ]
         needed = [library for library in lacking if key == "core" or library.artifact in here]
         missing += [f"{library.name} (artifact {library.artifact}_lib) in {laid.portion.distribution}" for library in needed]
+        foreign |= any(fnmatch.filter(laid.files, _pattern(library, other) or "") for library in needed)
         rest = tuple(library.name for library in lacking if library not in needed)
         if rest:
             without[laid.portion.distribution] = rest
     if missing:
         message = f"the artifacts lack libraries that an SDK has: {', '.join(missing)}"
         hint = (
-            "fetch the artifacts anew, all of them: nox -s fetch_artifacts -- --run-id ID --artifact-group GROUP --output-dir DIR"
+            f"they are artifacts for {other}: --platform {other}"
+            if foreign
+            else "fetch the artifacts anew, all of them: nox -s fetch_artifacts -- --run-id ID --artifact-group GROUP --output-dir DIR"
         )
         raise HipwrightError("package-incomplete", message, hint=hint)
     return without

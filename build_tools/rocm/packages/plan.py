@@ -15,12 +15,13 @@ from build_tools.config.rocm_packages import package_table
 from build_tools.errors import HipwrightError
 from build_tools.receipts.record import to_json
 from build_tools.rocm.artifacts.catalog import read_catalog
-from build_tools.rocm.packages.clashes import refuse_clashes, refuse_reserved, shared_files
+from build_tools.rocm.packages.clashes import refuse_clashes, refuse_reserved
 from build_tools.rocm.packages.describe import describe, families_of
 from build_tools.rocm.packages.devel import lay_out_devel
 from build_tools.rocm.packages.inputs import (
     expected_targets,
     left_out,
+    require_fetched,
     require_whole,
     restated_targets,
     uneven,
@@ -28,6 +29,7 @@ from build_tools.rocm.packages.inputs import (
     without_libraries,
 )
 from build_tools.rocm.packages.layout import lay_out
+from build_tools.rocm.packages.metadata import scripts_of
 from build_tools.rocm.packages.payload import payload_files, source_files
 from build_tools.rocm.packages.run_paths import room_of, with_run_paths
 from build_tools.rocm.packages.scan import scan
@@ -38,7 +40,7 @@ from build_tools.wheels.name import wheel_filename
 from build_tools.wheels.platform_tag import linux_tag
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from build_tools.config.rocm_packages import PackageTable
@@ -144,6 +146,7 @@ def make_plan(request: PackageRequest, *, say: Callable[[str], None], progress: 
         families=request.families if form == "family" else (),
         elsewhere=tuple(families_of(elsewhere)) if form == "family" else (),
     )
+    require_fetched(request.artifacts, catalog, selection)
     others = left_out(catalog, selection)
     say(f"{request.artifacts} has {len(catalog.artifacts)} artifacts, {len(selection.artifacts)} of which go into packages")
     if others:
@@ -158,8 +161,8 @@ def make_plan(request: PackageRequest, *, say: Callable[[str], None], progress: 
     facts = scan(items, platform=platform, jobs=request.jobs, progress=progress)
 
     laid = [_laid(portion, facts, table=table, platform=platform) for portion in selection.runtime]
-    refuse_clashes(laid, facts, platform=platform)
-    notes += [*shared_files(laid), *(_dropped(one) for one in laid if one.dropped)]
+    refuse_clashes(((one.portion.distribution, _installed(one, table, platform)) for one in laid), platform=platform)
+    notes += [_dropped(one) for one in laid if one.dropped]
     without = without_libraries(laid, table, platform)
     notes += [
         f"{name} is made without {', '.join(libraries)}: their artifacts are not here" for name, libraries in without.items()
@@ -230,6 +233,13 @@ def _laid(portion: Portion, facts: Mapping[Path, Facts], *, table: PackageTable,
     leave_out = () if portion.key == "device" else table.runtime(portion.key).leave_out
     tree = flatten(portion.artifacts, facts, platform=platform)
     return lay_out(portion, tree, facts, platform=platform, leave_out=leave_out)
+
+
+def _installed(laid: Laid, table: PackageTable, platform: Platform) -> Iterator[str]:
+    """Give the paths of what an installer puts there for a package: the artifacts' files, and the console scripts that start them."""
+    yield from (f"{laid.portion.module}/{path}" for path in laid.files)
+    if laid.portion.key in {"core", "profiler"}:
+        yield from (f"bin/{name}" for name in scripts_of(table, laid.files, platform=platform))
 
 
 def _with_run_paths(packages: list[Laid], facts: Mapping[Path, Facts], table: PackageTable) -> list[Laid]:

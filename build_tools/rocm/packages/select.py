@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
-import functools
 import json
 import re
 from dataclasses import dataclass
@@ -159,7 +157,7 @@ def select(
             made = {name: expand_family(name) for name in wanted}
             portions += [_family_portion(catalog, package, name) for name in wanted if name in offered]
             continue
-        chosen = _where(catalog, functools.partial(_for_all, package, form))
+        chosen = [artifact for artifact in catalog.artifacts if _of(package, artifact.name) and artifact.name.is_generic]
         if chosen:
             portions.append(_portion(package, chosen))
         elif package.key != "profiler":
@@ -168,7 +166,7 @@ def select(
     if form == "device":
         device = targets or tuple(_target(name, catalog.folder) for name in offered)
         devices = [_device_portion(catalog, libraries, target) for target in device]
-        missing += [f"device files of {one.target}" for one in devices if not _specific(one)]
+        missing += [f"device files of {one.target}" for one in devices if not one.artifacts]
         portions += devices
     if form == "family" and not made:
         missing.append("libraries of any GPU family")
@@ -196,11 +194,6 @@ def _of(package: RuntimePackage, name: ArtifactName) -> bool:
     if name.name not in package.artifacts:
         return False
     return name.component in package.components or (name.component == "dev" and name.name in package.with_dev)
-
-
-def _for_all(package: RuntimePackage, form: Form, name: ArtifactName) -> bool:
-    """Return whether an artifact is a package's, for all GPUs; some that are called so go into device packages alone."""
-    return _of(package, name) and name.is_generic and not (form == "device" and name.name in package.device_only)
 
 
 def _where(catalog: Catalog, wanted: Callable[[ArtifactName], bool]) -> tuple[Artifact, ...]:
@@ -235,25 +228,14 @@ def _family_portion(catalog: Catalog, package: RuntimePackage, family: str) -> P
 
 
 def _device_portion(catalog: Catalog, libraries: RuntimePackage, target: GfxTarget) -> Portion:
-    def wanted(name: ArtifactName) -> bool:
-        if not _of(libraries, name):
-            return False
-        if name.is_generic:
-            return any(fnmatch.fnmatchcase(target, pattern) for pattern in libraries.device_only.get(name.name, ()))
-        return name.base_target == target
-
     return Portion(
         key="device",
         distribution=f"rocm-sdk-device-{target}",
         module=module_of(libraries.distribution),
         summary=f"ROCm: device code of the libraries for {target}",
-        artifacts=_where(catalog, wanted),
+        artifacts=_where(catalog, lambda name: _of(libraries, name) and name.base_target == target),
         target=target,
     )
-
-
-def _specific(portion: Portion) -> bool:
-    return any(not artifact.name.is_generic for artifact in portion.artifacts)
 
 
 def _devel_portions(catalog: Catalog, table: PackageTable, families: tuple[str, ...], *, several: bool) -> tuple[Portion, ...]:
@@ -263,8 +245,6 @@ def _devel_portions(catalog: Catalog, table: PackageTable, families: tuple[str, 
     """
     sources = [package for package in table.package if package.key != "profiler"]
     names = {name for package in sources for name in package.artifacts} | set(table.devel.artifacts)
-    # Where device code lies apart, libraries that only device packages have come into the devel tree with these.
-    apart = set() if families else {name for package in sources for name in package.device_only}
 
     def of(family: str | None) -> tuple[Artifact, ...]:
         return _where(
@@ -273,7 +253,6 @@ def _devel_portions(catalog: Catalog, table: PackageTable, families: tuple[str, 
                 name.name in names
                 and name.component in table.devel.components
                 and (name.is_generic or name.base_target == family)
-                and not (name.name in apart and name.component == "lib")
             ),
         )
 

@@ -103,7 +103,12 @@ def test_what_is_meant_is_fetched_and_proved(
     out = tmp_path / "out"
     folders = {name.partition(".")[0].replace(":", "-") for name in told}
     assert {path.name for path in out.iterdir()} == {".fetch", ".fetched-for.json", *folders}
-    assert json.loads((out / ".fetched-for.json").read_text()) == {"schema": 1, "group": None, "targets": ["gfx942"]}
+    assert json.loads((out / ".fetched-for.json").read_text()) == {
+        "schema": 1,
+        "group": None,
+        "targets": ["gfx942"],
+        "to_come": [],
+    }
     assert (out / "rccl_lib_gfx942-xnack+" / BASE / "r").read_bytes() == b"r"
     assert (out / "blas_lib_gfx942" / BASE / "lib/blas.so").stat().st_size == 3 << 20
     again = fetch_artifacts(place(tmp_path, source, gfx=("gfx942",)))

@@ -67,6 +67,12 @@ def test_a_library_that_its_artifact_has_lost_is_missing(windows: Path, library:
     assert "hipfft" not in error.message
 
 
+def test_artifacts_for_the_other_system_are_told(windows: Path) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        plan_packages(replace(_request(windows), platform=Platform.LINUX))
+    assert caught.value.hint == "they are artifacts for windows: --platform windows"
+
+
 @pytest.mark.parametrize("library", ["hiprtc0713", "hiprtc-builtins0713", "MIOpen", "hipdnn_backend"])
 def test_a_library_that_not_every_sdk_has_may_be_missing(windows: Path, library: str) -> None:
     next(windows.rglob(f"{library}.dll")).unlink()
@@ -131,6 +137,17 @@ def test_targets_that_were_fetched_are_those_that_have_to_come_out(windows: Path
     assert _plan(windows, targets=(GfxTarget("gfx942"),)).selection.targets == ("gfx942",)
 
 
+def test_artifacts_that_did_not_come_are_named_where_packages_would_lack_them(windows: Path) -> None:
+    for name in ("blas_lib_gfx942", "fft_lib_gfx1201"):
+        shutil.rmtree(windows / name)
+    to_come = ("amd-llvm_doc_generic", "blas_lib_gfx942", "rand_lib_gfx942", "rocgdb_run_generic")
+    (windows / FETCHED_FOR).write_bytes(to_json(FetchedFor(to_come=to_come)))
+    message = _refused(windows).message
+    assert "lacks blas_lib_gfx942, rocgdb_run_generic, which were to be fetched and did not come" in message
+    (windows / FETCHED_FOR).write_bytes(to_json(FetchedFor(to_come=to_come[:3])))
+    assert _plan(windows, targets=(GfxTarget("gfx1201"),)).selection.targets == ("gfx1201",)
+
+
 def test_packages_of_fewer_targets_say_which_they_are_of(windows: Path) -> None:
     request = _request(windows, targets=(GfxTarget("gfx942"),))
     built = build_packages(request, runner=Runner(environment=base_environment(os.environ)))
@@ -186,7 +203,9 @@ def test_no_artifact_brings_what_the_packages_own_files_are_called(windows: Path
 def test_packages_of_one_folder_fit_beside_each_other(windows: Path, ours: str, theirs: str) -> None:
     write_artifact(windows, "hipdnn_lib_generic", {"bin/hipdnn_backend.dll": b"MZ", ours: b"one"})
     write_artifact(windows, "miopen_lib_gfx942", {theirs: b"one"})
-    with pytest.raises(HipwrightError, match=r"packages do not fit together: bin/.* rocm-sdk-libraries") as caught:
+    with pytest.raises(
+        HipwrightError, match=r"packages do not fit together: _rocm_sdk_libraries/bin/.* rocm-sdk-libraries"
+    ) as caught:
         _plan(windows)
     assert caught.value.code.name == "bad-artifact"
 

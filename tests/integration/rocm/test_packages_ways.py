@@ -14,14 +14,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from build_tools import digest
+from build_tools.config.rocm_packages import package_table
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.build_rocm_packages import build_rocm_packages
 from build_tools.process import Runner, base_environment
 from build_tools.rocm.packages import build as building
+from build_tools.rocm.packages import plan as planning
 from build_tools.rocm.packages.build import BuiltPackages, PackageRequest, build_packages, plan_packages
 from build_tools.rocm.packages.check import check_set
+from build_tools.rocm.packages.devel import DevelTree
 from build_tools.rocm.packages.layout import Laid
 from build_tools.types import GfxTarget, Platform
 from tests.support.elf_templates import library_bytes
@@ -147,20 +151,48 @@ def test_a_target_takes_its_own_device_files_and_those_of_its_features(tmp_path:
     assert "of-a-feature" not in files[GfxTarget("gfx1200")]
 
 
-@pytest.mark.parametrize("same", [True, False])
-def test_packages_that_lie_in_one_folder_never_have_other_bytes_at_one_place(
-    windows: Path, tmp_path: Path, *, same: bool
+def test_an_artifact_for_all_gpus_is_in_the_libraries_and_one_for_a_target_in_its_device_package(tmp_path: Path) -> None:
+    artifacts = make_tree(tmp_path / "in", platform=Platform.WINDOWS, targets=("gfx942", "gfx1201"), kernels=1, headers=1).folder
+    write_artifact(artifacts, "rccl_lib_generic", {"bin/rccl.dll": b"MZ"})
+    write_artifact(artifacts, "rccl_lib_gfx942", {".kpack/rccl_lib_gfx942.kpack": b"KPAK"})
+    plan = plan_packages(_request(artifacts, tmp_path / "out", platform=Platform.WINDOWS))
+    having = {
+        path: wheel.portion.distribution
+        for wheel in plan.wheels
+        for path in wheel.content.files
+        if re.search(r"rccl.*(dll|kpack)", path)
+    }
+    assert having == {"bin/rccl.dll": "rocm-sdk-libraries", ".kpack/rccl_lib_gfx942.kpack": "rocm-sdk-device-gfx942"}
+    (devel,) = [wheel.content for wheel in plan.wheels if isinstance(wheel.content, DevelTree)]
+    assert devel.links["bin/rccl.dll"] == "../../_rocm_sdk_libraries/bin/rccl.dll"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        ("miopen_lib_gfx942", "miopen_lib_gfx1201", "rocm-sdk-device-gfx942 and rocm-sdk-device-gfx1201"),
+        ("rand_lib_generic", "blas_lib_gfx942", "rocm-sdk-libraries and rocm-sdk-device-gfx942"),
+    ],
+)
+def test_no_two_packages_own_one_path_even_with_the_same_bytes(
+    windows: Path, tmp_path: Path, one: str, other: str, told: str
 ) -> None:
-    write_artifact(windows, "miopen_lib_gfx942", {"bin/shared.db": b"one"})
-    write_artifact(windows, "miopen_lib_gfx1201", {"bin/shared.db": b"one" if same else b"other"})
-    request = _request(windows, tmp_path / "out", platform=Platform.WINDOWS)
-    if same:
-        (note,) = [note for note in plan_packages(request).notes if "in common" in note]
-        assert note.startswith("rocm-sdk-device-gfx942, rocm-sdk-device-gfx1201 have 1 file in common, such as bin/shared.db:")
-        return
-    with pytest.raises(HipwrightError, match=r"bin/shared\.db is in rocm-sdk-device-gfx942 and, otherwise, in") as caught:
-        plan_packages(request)
+    for name in (one, other):
+        write_artifact(windows, name, {"bin/shared.db": b"one"})
+    with pytest.raises(HipwrightError, match=rf"_rocm_sdk_libraries/bin/shared\.db is in both {told}") as caught:
+        _build(_request(windows, tmp_path / "out", platform=Platform.WINDOWS))
     assert caught.value.code.name == "bad-artifact"
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_two_packages_own_one_command(windows: Path, tmp_path: Path) -> None:
+    write_artifact(windows, "rocprofiler-compute_run_generic", {"bin/hipcc.exe": b"MZ"})
+    table = package_table()
+    everywhere = replace_struct(table, package=tuple(replace_struct(each, platforms=tuple(Platform)) for each in table.package))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(planning, "package_table", lambda: everywhere)
+        with pytest.raises(HipwrightError, match="bin/hipcc is in both rocm-sdk-core and rocm-profiler"):
+            plan_packages(_request(windows, tmp_path / "out", platform=Platform.WINDOWS))
 
 
 def test_what_is_there_already_is_not_made_again(windows: Path, tmp_path: Path) -> None:

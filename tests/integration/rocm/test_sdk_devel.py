@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.rocm_environments import RocmEnvironment, make_environment
-from tests.support.rocm_sets import RocmSet, compiler
+from tests.support.rocm_sets import OF_DEVICE, RocmSet, compiler
 
 pytestmark = [
     pytest.mark.skipif(compiler() is None, reason="no C compiler to make libraries with"),
@@ -201,14 +201,14 @@ def test_device_packages_are_followed(dist: Path, tmp_path: Path) -> None:
     environment.say("rocm-sdk", "path", "--root")
     assert not kernels.exists()
     # Links to what only a device package brings, and to nothing at all, are not there: an uninstaller would leave them behind.
-    assert not os.path.lexists(environment.tree / "lib/librccl.so")
+    assert not os.path.lexists(environment.tree / "lib" / OF_DEVICE)
     assert not os.path.lexists(environment.tree / "lib/libgone.so")
     assert environment.tested()[0] == 0
 
     environment.install("rocm[device]==7.10.0")
     environment.say("rocm-sdk", "path", "--root")
     assert sorted(path.name for path in kernels.iterdir()) == ["kernels_gfx1201.kpack", "kernels_gfx942.kpack"]
-    assert (environment.tree / "lib/librccl.so").samefile(environment.site / "_rocm_sdk_libraries/lib/librccl.so.1")
+    assert (environment.tree / "lib" / OF_DEVICE).samefile(environment.site / f"_rocm_sdk_libraries/lib/{OF_DEVICE}.1")
 
     # Reinstalling takes away what was put into the tree for it.
     environment.install("--reinstall-package", "rocm-sdk-device-gfx942", "rocm-sdk-device-gfx942")
@@ -220,7 +220,7 @@ def test_device_packages_are_followed(dist: Path, tmp_path: Path) -> None:
     environment.uninstall("rocm-sdk-device-gfx942")
     assert [path.name for path in kernels.iterdir()] == ["kernels_gfx1201.kpack"]
     environment.say("rocm-sdk", "path", "--root")
-    assert not os.path.lexists(environment.tree / "lib/librccl.so")
+    assert not os.path.lexists(environment.tree / "lib" / OF_DEVICE)
     assert environment.tested()[0] == 0
 
 

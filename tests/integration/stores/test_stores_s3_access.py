@@ -140,6 +140,15 @@ def test_a_server_that_does_not_answer_is_named(s3_server: S3Server, tmp_path: P
     assert "--endpoint-url" in (error.hint or "")
 
 
+@pytest.mark.parametrize("address", ["garbage", "http://127.0.0.1:99999", "http://127.0.0.1:x"])
+def test_an_address_that_is_none_is_told_and_not_taken_for_a_lack_of_credentials(
+    address: str, s3_server: S3Server, tmp_path: Path
+) -> None:
+    error = error_of(lambda: open_store("s3://some", base=tmp_path, endpoint_url=address, machine=s3_server.machine))
+    assert error.code.name == "store-unusable"
+    assert "--endpoint-url" in (error.hint or "")
+
+
 def test_one_who_has_no_network_is_told_of_stores_at_hand() -> None:
     fault = EndpointConnectionError(endpoint_url="https://bucket.s3.amazonaws.com/")
     error = s3_access.translated(fault, "list", "s3://bucket")

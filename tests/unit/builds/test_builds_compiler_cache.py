@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from build_tools.builds.compiler_cache import (
     Bucket,
     CacheKey,
+    CacheLayer,
     CacheSettings,
+    cache_layer,
     find_program,
     launchers,
     launching_script,
@@ -181,3 +183,33 @@ def test_the_folder_of_the_sources_is_mapped_where_sccache_does_not_compare_it()
 
 def test_a_folder_with_a_comma_is_mapped_as_ever() -> None:
     assert relocatable(SCCACHE, {"CFLAGS": "-ffile-prefix-map=/a,b=."}) == {}
+
+
+def layer_of(settings: CacheSettings, compiles: str, environment: dict[str, str], *overrides: str) -> CacheLayer:
+    return cache_layer(
+        settings,
+        {"CCACHE_DIR": "/objects"},
+        environment=environment,
+        rocm="7.13.0",
+        compiles=compiles,
+        compiler="/usr/bin/c++",
+        folder=SCRATCH / "bin",
+        overrides=overrides,
+    )
+
+
+def test_a_layer_has_settings_launchers_and_the_scripts_that_it_names() -> None:
+    layer = layer_of(CCACHE, "setuptools", {"CC": "gcc -m64"})
+    assert layer.variables["CCACHE_DIR"] == "/objects"
+    assert layer.variables["CC"] == str(SCRATCH / "bin" / "cc")
+    assert layer.scripts[SCRATCH / "bin" / "cc"] == '#!/bin/sh\nexec /opt/bin/ccache gcc -m64 "$@"\n'
+    assert layer.scripts[SCRATCH / "bin" / "c++"] == '#!/bin/sh\nexec /opt/bin/ccache /usr/bin/c++ "$@"\n'
+
+
+def test_cmake_and_windows_need_no_scripts() -> None:
+    cmake = layer_of(CCACHE, "cmake", {}, "CCACHE_DIR")
+    assert not cmake.scripts
+    assert "CCACHE_DIR" not in cmake.variables
+    assert cmake.variables["HIP_CLANG_LAUNCHER"] == "/opt/bin/ccache"
+    there = layer_of(replace(CCACHE, platform=Platform.WINDOWS), "setuptools", {})
+    assert (there.scripts, there.missed) == ({}, None)

@@ -126,6 +126,14 @@ def find(folder: Path, text: str) -> FirstError:
         (CMAKE, "CMake", "CMake Error at third_party/protobuf/cmake/CMakeLists.txt:2 (cmake_minimum_required):"),
         (MSVC_STYLE, "compiler", "clang-cl: error: unknown argument: '/Zc:__cplusplus2'"),
         (MSVC, "compiler", "C:\\src\\a.cpp(12): error C2065: 'x': undeclared identifier"),
+        (
+            "FAILED: x.res\nRC : fatal error RC1106: invalid option: -gdwarf\n",
+            "linker",
+            "RC : fatal error RC1106: invalid option: -gdwarf",
+        ),
+        ("LINK : fatal error LNK1181: cannot open 'c10.lib'\n", "linker", "LINK : fatal error LNK1181: cannot open 'c10.lib'"),
+        ("mt.exe : general error c101008d: failed\n", "linker", "mt.exe : general error c101008d: failed"),
+        ("NMAKE : fatal error U1077: 'cl' : return code '0x2'\n", "make", "NMAKE : fatal error U1077: 'cl' : return code '0x2'"),
         (LINK, "linker", "a.cpp:(.text+0x9): undefined reference to `c10::missing()'"),
         (LLD, "linker", "ld.lld: error: undefined symbol: hipLaunchKernel"),
         (MEMORY, "out of memory", "c++: fatal error: Killed signal terminated program cc1plus"),
@@ -193,7 +201,7 @@ def test_lines_of_any_length_are_shown_short(tmp_path: Path) -> None:
     assert len(found.text) < 500
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=400))
 def test_any_log_is_read(tmp_path: Path, data: bytes) -> None:
     log = tmp_path / "any.log"

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -9,8 +11,7 @@ from build_tools.builds.hooks import load_hooks
 from build_tools.errors import HipwrightError
 from tests.support.builds import context
 
-if TYPE_CHECKING:
-    from pathlib import Path
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
 
 
 def hooks_file(folder: Path, text: str) -> Path:
@@ -180,3 +181,64 @@ def test_generated_files_are_bytes_or_paths_by_name(tmp_path: Path) -> None:
     with pytest.raises(HipwrightError) as caught:
         hooks.generated_files(context())
     assert caught.value.code.name == "bad-hooks"
+
+
+ENDS = {
+    "os._exit": "import os\nos._exit(0)",
+    "posix._exit": "import posix\nposix._exit(0)",
+    "_exit as imported": "from os import _exit\n_exit(0)",
+    "os.execv": "import os, sys\nos.execv(sys.executable, [sys.executable, '-c', ''])",
+    "os.execlp": "import os\nos.execlp('true', 'true')",
+}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="posix is no module there")
+@pytest.mark.parametrize("ending", ENDS.values(), ids=ENDS)
+def test_a_hook_that_would_end_the_command_with_success_is_an_error(tmp_path: Path, ending: str) -> None:
+    error = refusal(tmp_path, ending)
+    assert "would end the whole command" in error.message
+    body = "\n    ".join(ending.splitlines())
+    hooks = load_hooks(hooks_file(tmp_path, f"def build_environment(context):\n    {body}\n"))
+    with pytest.raises(HipwrightError, match="build_environment failed: EndOfProcessError") as caught:
+        hooks.build_environment(context())
+    assert caught.value.where is not None
+    assert caught.value.where.line == 3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it forks")
+def test_a_process_that_a_hook_forks_may_end_itself_and_ours_too_when_no_hook_runs(tmp_path: Path) -> None:
+    text = """
+import os
+
+def build_environment(context):
+    child = os.fork()
+    if not child:
+        os._exit(7)
+    return {"STATUS": str(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))}
+"""
+    hooks_file(tmp_path, text)
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom build_tools.builds.hooks import load_hooks\n"
+        "print(load_hooks(Path(sys.argv[1])).build_environment(None), flush=True)\nos._exit(5)\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (5, "{'STATUS': '7'}\n", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it ends itself as POSIX has it")
+def test_what_ends_the_process_unseen_leaves_no_receipt(tmp_path: Path) -> None:
+    hooks_file(tmp_path, "import ctypes\n\ndef build_environment(context):\n    ctypes.CDLL(None)._exit(0)\n")
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom build_tools.builds.hooks import load_hooks\n"
+        "from build_tools.pipeline.engine import Work, decide, perform\nfrom build_tools.types import Stage\n"
+        "from tests.support.workplaces import workplace\nhere = Path(sys.argv[1])\n"
+        "make = lambda _making: load_hooks(here).build_environment(None)\n"
+        "work = Work(stage=Stage.BUILD, project='p', parts={}, make=make, receipt=here / 'out' / 'receipt.json')\n"
+        "print(decide(work, workplace(here)).why, flush=True)\nperform(work, workplace(here))\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    for _ in range(2):
+        # A stage that was done would be told as such the second time.
+        ran = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+        assert (ran.returncode, ran.stdout) == (0, "it was never done\n"), ran.stderr
+    assert not (tmp_path / "out" / "receipt.json").exists()

@@ -61,6 +61,20 @@ def test_any_value_survives(value: str, tmp_path_factory: pytest.TempPathFactory
     assert found["VALUE"] == value
 
 
+@pytest.mark.skipif(BASH is None, reason="there is no bash")
+def test_scripts_that_variables_name_are_written(tmp_path: Path) -> None:
+    program = tmp_path / "it's a folder" / "c++"
+    text = "#!/bin/sh\nexec echo '$1' \"$@\"\n"
+    script = environment_script(
+        {"PATH": "/usr/bin:/bin", "CXX": str(program)}, platform=Platform.LINUX, about=(), folders=(), programs={program: text}
+    )
+    # A second time it is there already, and the shell is told to replace no file.
+    found = [sourced(f"set -C\n{script}", tmp_path) for _ in range(2)][-1]
+    assert program.read_text(encoding="utf-8") == text
+    done = subprocess.run([found["CXX"], "two words"], capture_output=True, check=True, text=True)
+    assert done.stdout == "$1 two words\n"
+
+
 def test_powershell_gets_literals() -> None:
     script = script_for({"ODD": "it's $env:X \u2019"}, Platform.WINDOWS, (Path("h"),))
     assert "$env:ODD = 'it''s $env:X \u2019\u2019'" in script

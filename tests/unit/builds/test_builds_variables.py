@@ -89,6 +89,8 @@ def test_windows_has_its_own_separator_folders_and_compiler() -> None:
     assert values["CC"] == values["CXX"] == r"C:\e\rocm\lib\llvm\bin\clang-cl.exe"
     assert values["HIP_CLANG_PATH"] == r"C:\e\rocm\lib\llvm\bin"
     assert values["TEMP"] == values["TMP"] == str(FOLDERS.temporary)
+    assert values["GIT_CONFIG_COUNT"] == "2"
+    assert (values["GIT_CONFIG_KEY_1"], values["GIT_CONFIG_VALUE_1"]) == ("core.longPaths", "true")
     assert not {"HOME", "TMPDIR", "CXXFLAGS", "LC_ALL"} & set(values)
 
 
@@ -110,9 +112,11 @@ def computed(
     targets: tuple[str, ...] = (),
     home: str | None = None,
     versions: dict[str, str] | None = None,
+    own: str | None = None,
 ) -> dict[str, str]:
+    named = {} if own is None else {"target-variable": own}
     return computed_variables(
-        project(build={"variables": variables, "package-versions": versions or {}}),
+        project(build={"variables": variables, "package-versions": versions or {}, **named}),
         FOLDER,
         version="1.2.0+rocm7.10.0",
         targets=tuple(GfxTarget(name) for name in targets),
@@ -161,6 +165,16 @@ def test_no_targets_are_an_error_and_never_all_of_them() -> None:
         computed({"targets": "T"})
     assert caught.value.code.name == "bad-option-value"
     assert "--gfx" in str(caught.value.hint)
+
+
+def test_a_project_s_own_name_for_targets_has_commas_between_them() -> None:
+    targets = ("gfx90a", "gfx942")
+    assert computed({}, targets, own="TOY_ARCHES") == {"TOY_ARCHES": "gfx90a,gfx942"}
+    # A recipe that wants it PyTorch's way says so.
+    assert computed({"targets": "TOY_ARCHES"}, targets, own="TOY_ARCHES") == {"TOY_ARCHES": "gfx90a;gfx942"}
+    with pytest.raises(HipwrightError) as caught:
+        computed({}, own="TOY_ARCHES")
+    assert caught.value.hint == "name them: --gfx gfx942,gfx1201, or TOY_ARCHES=gfx942,gfx1201 in the environment"
 
 
 def test_a_project_that_reads_no_targets_needs_none() -> None:

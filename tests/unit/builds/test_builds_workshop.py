@@ -298,3 +298,39 @@ def test_a_second_build_that_fails_is_the_failure(desk: Desk) -> None:
     with pytest.raises(HipwrightError, match="the second time"):
         compare(desk, again)
     assert msgspec.structs.asdict(built(desk.folder / "left", "x"))["reproducible"] is None
+
+
+def test_a_configure_step_that_fails_is_told_with_cmake_s_own_log(desk: Desk) -> None:
+    own = desk.sources / "build" / "CMakeFiles" / "CMakeConfigureLog.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("kind: try_compile", encoding="utf-8")
+    kept = desk.log.with_suffix(".configure") / "src" / "build" / own.name
+    error = desk.fail(
+        desk.source(), "-- Performing Test HAS_IT - Failed", "CMake Error at CMakeLists.txt:7 (message):", "  no HIP"
+    )
+    assert "no HIP" in str(error.excerpt)
+    assert error.hint == f"read why in CMake's own log, {kept}"
+    assert kept.read_text(encoding="utf-8") == "kind: try_compile"
+    # What fails after it is another matter, and the log is there all the same.
+    assert "CMake" not in str(desk.fail(desk.source(), "a.cpp:1:2: error: no").hint)
+    assert kept.is_file()
+
+
+def test_a_build_that_goes_well_leaves_no_configure_log_of_an_earlier_one(desk: Desk) -> None:
+    stale = desk.log.with_suffix(".configure") / "CMakeError.log"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    with desk.workshop.bench(desk.source(), runner=desk.runner) as bench, bench.watched(desk.runner, project(), log=desk.log):
+        pass
+    assert not stale.parent.exists()
+
+
+def test_links_that_became_files_are_told_before_the_build_fails_on_them(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "build_tools.builds.workshop.links_as_files", lambda _source, _folder, *, git: ("include/a b",) if git else ()
+    )
+    with desk.workshop.bench(desk.source(), runner=desk.runner) as bench:
+        desk.bring(bench, desk.source())
+    (warning,) = [text for text in desk.said if "links" in text]
+    assert "links of the sources (1, such as include/a b) are files in" in warning
+    assert "developer mode" in warning

@@ -7,8 +7,10 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.markers import Marker
 
 from build_tools.checks.baseline import choose_baseline
+from build_tools.checks.rules.resolves import _told_apart
 from build_tools.checks.run import check_wheels, find_wheels
 from build_tools.checks.show import show_report
 from build_tools.console.events import Table
@@ -124,3 +126,33 @@ def test_a_baseline_is_an_older_wheel_of_the_same_kind(own: str, others: list[st
 def test_a_baseline_is_for_the_same_python_and_system(own: str, other: str, comparable: bool) -> None:  # noqa: FBT001 - a parameter's value
     earlier = f"demo-1.0-{other}.whl"
     assert choose_baseline(f"demo-1.0-1-{own}.whl", [earlier], same_line=True) == (earlier if comparable else None)
+
+
+def test_a_wheel_of_many_metadata_folders_is_judged_in_one_look_at_its_names(tmp_path: Path) -> None:
+    # Each folder against each name would be 64 million comparisons, for each of three files.
+    files = {f"a{number}-1.0.dist-info/x": b"" for number in range(8000)}
+    wheel = WheelMaker(files=files, without=("METADATA", "WHEEL", "RECORD")).write(tmp_path)
+    assert any(finding.rule == "identity" for finding in _report(wheel).findings)
+
+
+def test_many_extras_do_not_multiply_with_many_requirements(tmp_path: Path) -> None:
+    names = [f"e{number}" for number in range(600)]
+    lines = [f"Provides-Extra: {name}" for name in names] + [f'Requires-Dist: p ; extra == "{name}"' for name in names]
+    metadata = "\n".join(["Metadata-Version: 2.4", "Name: demo", "Version: 1.0", *lines]) + "\n"
+    wheel = WheelMaker(metadata=metadata).write(tmp_path)
+    report = _report(wheel, WheelMaker(name="p", metadata="Metadata-Version: 2.4\nName: p\nVersion: 1.0\n").write(tmp_path))
+    assert [entry for entry in report.unjudged if entry.rule == "resolves"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ('extra == "a"', ["a", "b"]),
+        ("extra == 'C-d'", ["c_d", "a"]),
+        ('extra != "b"', ["b", "a"]),
+        ('extra == "a" and extra == "b"', ["a", "b", "c_d"]),
+        ('python_version < "3"', ["a"]),
+    ],
+)
+def test_of_extras_that_a_marker_does_not_name_one_stands_for_all(text: str, kept: list[str]) -> None:
+    assert _told_apart(Marker(text), ["a", "b", "c_d", "other"]) == kept

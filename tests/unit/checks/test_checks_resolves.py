@@ -145,3 +145,18 @@ def test_what_nobody_can_judge_is_told(
     assert told == [
         f"nobody knows a place with {names}; --find-links and --index-url of check_wheels name some" for names in unknown
     ]
+
+
+def test_why_nobody_was_asked_is_told(tmp_path: Path) -> None:
+    wheel = _torch("filelock").write(tmp_path)
+    for demands, why in (
+        (
+            Demands(platform=Platform.LINUX, unasked="the base index cannot be asked: no route"),
+            "the base index cannot be asked: no route",
+        ),
+        (Demands(platform=Platform.LINUX), "--find-links and --index-url of check_wheels"),
+    ):
+        report = check_wheels([wheel], expectations=None, demands={wheel.name: demands}, say=lambda _line: None)
+        (told,) = [entry.why for entry in report.unjudged if entry.rule == "resolves"]
+        assert told.startswith("nobody knows a place with filelock; ")
+        assert why in told

@@ -15,6 +15,7 @@ from build_tools.errors import HipwrightError
 from build_tools.receipts.check import CheckReport
 from build_tools.receipts.record import from_json, to_json
 from build_tools.types import Platform
+from build_tools.wheels import contents
 from tests.support.wheel_maker import WheelMaker
 
 if TYPE_CHECKING:
@@ -215,3 +216,12 @@ def test_fields_of_a_wheel_are_told_in_printable_text(tmp_path: Path, field: str
     report = _check([maker.write(tmp_path)])
     assert not report.passed
     assert all(finding.message.isprintable() for finding in report.findings)
+
+
+def test_how_far_the_reading_of_a_large_wheel_is_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "_WORTH", 0)
+    wheel = WheelMaker(files={f"demo/{number}.py": b"" for number in range(200)}).write(tmp_path)
+    told: list[tuple[str, int, int, str]] = []
+    check_wheels([wheel], expectations=None, say=lambda _line: None, progress=lambda *step: told.append(step))
+    assert told[-1] == (f"reading {wheel.name}", 100, 100, "%")
+    assert len(told) == 100

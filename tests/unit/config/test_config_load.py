@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from build_tools.config.load import load_toml, parse_toml
-from build_tools.config.project import Project, load_project, project_names
+from build_tools.config.project import Project, load_project, project_names, target_variables
 from build_tools.errors import HipwrightError
 from build_tools.types import ProjectName
 
@@ -74,6 +74,31 @@ def test_what_is_wrong_is_named_with_its_line(old: str, new: str, line: int | No
     assert error.where.file == Path("project.toml")
     assert error.where.line == line
     assert word in error.message
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ('[build]\ntarget-variable = "TWO WORDS"', "build.target-variable"),
+        ('[build]\ntarget-variable = ""', "build.target-variable"),
+        ('[build]\ntarget-variable = "HIPWRIGHT_THING"', "build.target-variable"),
+        ('[[wheel.flags]]\nname = "thing"\nvalue = true', "wheel.flags"),
+        ('[[wheel.flags]]\nname = "thing.a-b"\nvalue = true', "wheel.flags"),
+        ('[[wheel.flags]]\nname = "thing.flag"\nvalue = 1.5', "wheel.flags"),
+        ('[[wheel.flags]]\nname = "thing.flag"\nvalue = true\nplatforms = ["macos"]', "wheel.flags"),
+    ],
+)
+def test_names_of_variables_and_flags_are_ones(table: str, key: str) -> None:
+    error = wrong(f"{GOOD}\n{table}\n")
+    assert error.where is not None
+    assert str(error.where.key).startswith(key)
+
+
+def test_the_target_variables_of_projects_are_found_and_what_is_broken_is_passed_by(tmp_path: Path) -> None:
+    for name, text in {"a": '[build]\ntarget-variable = "A_ARCHES"\n', "b": "", "c": "build = 1\n", "d": "no TOML"}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "project.toml").write_text(text, encoding="utf-8")
+    assert target_variables(tmp_path, ("a", "b", "c", "d", "e")) == {"a": "A_ARCHES"}
 
 
 def test_an_unknown_key_names_those_near_it() -> None:

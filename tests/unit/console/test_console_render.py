@@ -1,14 +1,25 @@
 from __future__ import annotations
 
 import io
+import itertools
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from build_tools.console.events import Console, Renderer
+from build_tools.console.events import Console
+from build_tools.console.pace import Pace
 from build_tools.console.render import GitHubRenderer, TerminalRenderer
+from build_tools.console.select import console_for
 from build_tools.errors import HipwrightError, Where
+from tests.support.workplaces import CLONE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def failure() -> HipwrightError:
@@ -137,25 +148,119 @@ def test_everything_that_is_shown_is_masked() -> None:
     assert err.getvalue().count("***") == 11
 
 
+def test_what_goes_to_no_terminal_is_said_without_rich_and_as_it_is() -> None:
+    """Its import costs more time than many a command takes."""
+    program = """
+import sys
+from build_tools.console.select import console_for
+console = console_for({}, json=True)
+with console.group("build"):
+    console.say("said :x: [bold]this[/bold]\tand that")
+console.table("Stages", ("stage",), [("build",)])
+console.close()
+print([name for name in sys.modules if name.partition(".")[0] == "rich"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=CLONE, env=os.environ, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    assert "said :x: [bold]this[/bold]\tand that\n" in done.stderr
+
+
+@pytest.mark.parametrize(("machine", "coloured"), [({}, False), ({"FORCE_COLOR": "1"}, True), ({"TTY_COMPATIBLE": "1"}, True)])
+def test_colours_are_shown_to_no_terminal_when_they_are_asked_for(
+    machine: dict[str, str], *, coloured: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in machine.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("TERM", "xterm")
+    console_for(machine, json=False).warn("watch")
+    assert ("\x1b[33m" in capsys.readouterr().err) == coloured
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
 
-def renderer(kind: str, err: io.StringIO) -> Renderer:
+def renderer(kind: str, err: io.StringIO) -> TerminalRenderer | GitHubRenderer:
     if kind == "GitHub":
         return GitHubRenderer(out=io.StringIO(), err=err, summary=None)
     return TerminalRenderer(out=io.StringIO(), err=err)
 
 
+class Clock:
+    def __init__(self) -> None:
+        self.seconds = 100.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def _told(kind: str, steps: Iterable[tuple[float, int, int]]) -> list[str]:
+    """Return what a log has of steps, each so many seconds after the one before."""
+    err, clock = io.StringIO(), Clock()
+    shown = renderer(kind, err)
+    shown.pace = Pace(now=clock)
+    console = Console(renderer=shown)
+    for seconds, done, total in steps:
+        clock.seconds += seconds
+        console.progress("read", done, total)
+    return [line.strip().removeprefix("read: ") for line in err.getvalue().splitlines()]
+
+
+_QUICK: Final = 0.001
+
+
 @pytest.mark.parametrize("kind", ["plain", "GitHub"])
-def test_a_log_has_few_lines_of_progress(kind: str) -> None:
-    for total, told in ((3, []), (7, ["7 of 7"]), (41, ["11 of 41", "21 of 41", "31 of 41", "41 of 41"])):
-        err = io.StringIO()
-        console = Console(renderer=renderer(kind, err))
-        for done in range(1, total + 1):
-            console.progress("submodules read", done, total)
-        assert [line.strip() for line in err.getvalue().splitlines()] == [f"submodules read: {line}" for line in told]
+@pytest.mark.parametrize(
+    ("seconds", "total", "told"),
+    [
+        (_QUICK, 3, []),
+        (_QUICK, 7, ["7 of 7"]),
+        (_QUICK, 41, ["1 of 41", "41 of 41"]),
+        (12.0, 4, ["2 of 4", "3 of 4", "4 of 4"]),
+        (100.0, 3, ["1 of 3", "2 of 3", "3 of 3"]),
+        (1.0, 40, [*(f"{done} of 40" for done in range(1, 40, 5)), "40 of 40"]),
+        (2.0, 60, ["1 of 60", *(f"{done} of 60" for done in range(6, 61, 6))]),
+    ],
+)
+def test_a_log_tells_where_work_begins_now_and_then_and_where_it_ends(
+    kind: str, seconds: float, total: int, told: list[str]
+) -> None:
+    assert _told(kind, [(seconds, done, total) for done in range(1, total + 1)]) == told
+
+
+def test_a_log_of_hours_has_a_line_each_half_minute() -> None:
+    seconds = 0.7
+    found = [int(line.split()[0]) * seconds for line in _told("plain", [(seconds, done, 20_000) for done in range(1, 20_001)])]
+    gaps = [after - before for before, after in itertools.pairwise(found)]
+    assert 400 < len(gaps) < 600
+    assert max(gaps) <= 31
+
+
+def test_work_that_begins_again_is_another_work() -> None:
+    steps = [(_QUICK, done, 30) for done in range(1, 31)]
+    assert _told("plain", steps + steps) == ["1 of 30", "30 of 30"] * 2
+
+
+def test_what_nobody_knows_the_end_of_is_told_by_the_clock_alone() -> None:
+    assert _told("plain", [(1.0, done, 0) for done in range(1, 70)]) == ["30 so far", "60 so far"]
+
+
+def test_a_program_that_counts_nothing_is_heard_of_once_a_minute() -> None:
+    err, clock = io.StringIO(), Clock()
+    console = Console(renderer=TerminalRenderer(out=io.StringIO(), err=err, pace=Pace(now=clock)))
+    for number in range(150):
+        clock.seconds += 1
+        console.line(f"cc -c {number}.c {'x' * 500}")
+    console.say("done")
+    first, second, last = err.getvalue().splitlines()
+    assert (first[:11].strip(), second[:13].strip(), last) == ("cc -c 59.", "cc -c 119.c", "done")
+    assert len(first) < 220
+    clock.seconds += 59
+    console.line("cc -c more.c")
+    assert "more.c" not in err.getvalue()
 
 
 def test_a_terminal_has_progress_on_its_live_line_alone(monkeypatch: pytest.MonkeyPatch) -> None:

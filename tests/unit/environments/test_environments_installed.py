@@ -149,12 +149,13 @@ def test_a_record_is_parsed_once_and_a_changed_one_is_seen(tmp_path: Path, monke
     reader = csv.reader
     monkeypatch.setattr(csv, "reader", lambda lines: parsed.append(1) or reader(lines))  # type: ignore[func-returns-value, redundant-expr]
     first, second = installed_files(tmp_path), installed_files(tmp_path)
-    bin_folder = tmp_path.parents[2] / "bin"
-    assert first == second == {"rocm": {tmp_path / "rocm/a.py": 12, bin_folder / "rocm": 3, tmp_path / "rocm/a.pyc": None}}
+    program = tmp_path.parents[2] / "bin" / "rocm"
+    sizes = {tmp_path / "rocm/a.py": 12, program: 3, tmp_path / "rocm/a.pyc": None}
+    assert first == second == {"rocm": {str(path): size for path, size in sizes.items()}}
     assert len(parsed) == 1
     next(iter(first.values())).clear()
     record.write_text("rocm/b.py,sha256=x,1\n")
-    assert installed_files(tmp_path) == {"rocm": {tmp_path / "rocm/b.py": 1}}
+    assert installed_files(tmp_path) == {"rocm": {str(tmp_path / "rocm/b.py"): 1}}
 
 
 def test_changed_metadata_is_seen_and_an_egg_is_read(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ensurepip
 import json
 import os
 import sys
@@ -72,6 +73,15 @@ def test_tags_and_markers_are_those_of_the_packaging_library() -> None:
     expected = packaging.markers.default_environment()
     assert dict(this_interpreter().markers) == dict(expected)
     assert sysconfig.get_config_var("Py_GIL_DISABLED") in {None, 0}
+
+
+def test_the_pip_that_an_interpreter_brings_is_told_with_it(tmp_path: Path) -> None:
+    own_pip = this_interpreter().own_pip
+    assert own_pip is not None
+    assert own_pip == Path(ensurepip.__file__).parent / "_bundled" / f"pip-{ensurepip.version()}-py3-none-any.whl"
+    assert own_pip.is_file()
+    without = fake(tmp_path / "python3.14", "3.14.0")
+    assert find_interpreter(str(without), default=DEFAULT, runner=runner(), platform=PLATFORM).own_pip is None
 
 
 def test_tags_of_a_free_threaded_interpreter_for_windows() -> None:

@@ -8,7 +8,7 @@ from invoke.parser import Parser
 
 from build_tools.options.commands import COMMANDS, Command
 from build_tools.options.invoke import task_for
-from build_tools.options.model import flags_of
+from build_tools.options.option import flags_of
 
 INVOKE = [command for command in COMMANDS.values() if command.front == "invoke"]
 

@@ -58,6 +58,8 @@ def _chain(tmp_path: Path, *against: BuiltAgainst, bundled: str | None = None, f
         project=project(),
         workplace=workplace(tmp_path / "desk"),
         done={Stage.PROVISION: True},
+        before=(),
+        wheel_paths=list,
         tree=tmp_path / "tree",
         built=lambda: built,
         locked=lambda: entry,
@@ -68,7 +70,7 @@ def _chain(tmp_path: Path, *against: BuiltAgainst, bundled: str | None = None, f
 
 
 def _demanded(chain: Chain) -> Demands:
-    (demands,) = chain_demands(chain).values()
+    (demands,) = chain_demands(chain, watched={}).values()
     return demands
 
 

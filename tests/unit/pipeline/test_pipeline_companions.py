@@ -90,6 +90,13 @@ class TestOfTheWorkDir:
         chain = audio(place, targets=("gfx942",))
         assert [one.version for one in find_built_before(chain, [chain], {})] == ["2.13.0"]
 
+    def test_a_project_s_own_targets_may_be_fewer_than_those_of_what_it_is_built_with(self, tmp_path: Path, here: str) -> None:
+        own = workplace(tmp_path, own_gfx={AUDIO: ("gfx942",)})
+        build(own, TORCH, "2.13.0", python=here, targets="gfx90a;gfx942")
+        assert [one.version for one in find_built_before(audio(own, targets=("gfx942",)), [], {})] == ["2.13.0"]
+        with pytest.raises(HipwrightError, match=r"targets gfx90a;gfx942"):
+            find_built_before(audio(own, targets=("gfx1201",)), [], {})
+
     def test_one_with_rocm_inside_is_only_for_those_who_say_so(self, tmp_path: Path, place: Workplace, here: str) -> None:
         build(place, TORCH, "2.13.0", python=here, started="2026-01-01T00:00:00Z")
         build(place, TORCH, "2.13.0+bundled.rocm7.10.0", python=here, bundled="7.10.0", started="2026-02-02T00:00:00Z")

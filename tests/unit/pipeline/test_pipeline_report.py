@@ -23,6 +23,7 @@ def test_a_long_reason_is_cut_in_the_table_and_whole_in_the_document(tmp_path: P
         done={Stage.LOCK: done},
         would_run={Stage.CHECKOUT: "short"},
         ruled_out=None,
+        put=(),
         developed=None,
     )
     place = workplace(tmp_path, dry_run=True)
@@ -45,6 +46,7 @@ def test_what_was_developed_has_a_row_and_the_line_that_goes_on_with_it(tmp_path
         done={Stage.HIPIFIED_PATCHES: done},
         would_run={},
         ruled_out=None,
+        put=(),
         developed={"installed": True, "seconds": 7.5, "activate": ". /there/bin/activate"},
     )
     place = workplace(tmp_path, develop=True)

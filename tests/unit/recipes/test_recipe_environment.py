@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from build_tools.builds.developer_prompt import VisualStudio
 from build_tools.builds.hooks import load_hooks
 from build_tools.builds.plan import BuildPlan, BuildWishes, plan_build
 from build_tools.builds.variables import BuildFolders, SdkParts
@@ -271,8 +272,39 @@ def test_of_the_machine_s_environment_only_what_the_recipe_names_gets_in(row: Ro
     assert dict(plan.context.machine) == {name: f"named {name}" for name in named}
 
 
-def test_what_a_developer_prompt_sets_gets_into_builds_on_windows_alone() -> None:
-    prompt = {"Include": "C:\\vc\\include", "LIB": "C:\\vc\\lib", "VCINSTALLDIR": "C:\\vc"}
-    for name in ("pytorch", "pytorch-vision"):
-        assert prompt.items() <= planned(name, WINDOWS, wishes=BuildWishes(machine=prompt))[0].environment.items()
-        assert not prompt.keys() & planned(name, LINUX, wishes=BuildWishes(machine=prompt))[0].environment.keys()
+STUDIO: Final = VisualStudio(
+    about="Visual Studio 2022",
+    variables={
+        "INCLUDE": "C:\\vc\\include",
+        "LIB": "C:\\vc\\lib",
+        "VCTOOLSREDISTDIR": "C:\\vc\\redist",
+        "DISTUTILS_USE_SDK": "1",
+    },
+    path=("C:\\vc\\bin", "C:\\kits\\bin"),
+)
+
+
+@pytest.mark.parametrize("name", ["pytorch", "pytorch-audio", "pytorch-vision", "triton"])
+def test_what_visual_studio_sets_gets_into_builds_on_windows_alone(name: str) -> None:
+    stray = {"INCLUDE": "stray", "LIB": "stray", "VCINSTALLDIR": "stray", "LLVM_BUILD_DIR": "D:\\llvm"}
+    plan, sdk, _ = planned(name, WINDOWS, wishes=BuildWishes(machine=stray, studio=STUDIO))
+    assert {"INCLUDE": "C:\\vc\\include", "LIB": "C:\\vc\\lib", "DISTUTILS_USE_SDK": "1"}.items() <= plan.environment.items()
+    assert plan.environment["PATH"].split(";")[1:] == [sdk.bin, "C:\\vc\\bin", "C:\\kits\\bin", "C:\\Windows"]
+    assert "stray" not in plan.environment.values()
+    assert plan.studio is not None
+    # A hook finds what the recipe names by the recipe's spelling, and no build gets a variable twice.
+    named = "VCToolsRedistDir" if name == "pytorch" else "VCTOOLSREDISTDIR"
+    assert plan.studio.variables.keys() == {"INCLUDE", "LIB", "DISTUTILS_USE_SDK", named}
+    assert plan.context.machine[named] == plan.environment[named] == "C:\\vc\\redist"
+    assert len({variable.upper() for variable in plan.environment}) == len(plan.environment)
+    other = planned(name, LINUX, wishes=BuildWishes(machine=stray, studio=STUDIO))[0]
+    assert other.studio is None
+    assert not {"INCLUDE", "LIB", named} & other.environment.keys()
+    assert "C:\\vc" not in other.environment["PATH"]
+
+
+def test_a_person_has_the_last_word_on_visual_studio_s_variables_too() -> None:
+    wishes = BuildWishes(studio=STUDIO, overrides={"Include": "mine", "DISTUTILS_USE_SDK": ""})
+    environment = planned("pytorch", WINDOWS, wishes=wishes)[0].environment
+    assert {name: value for name, value in environment.items() if name.upper() == "INCLUDE"} == {"Include": "mine"}
+    assert "DISTUTILS_USE_SDK" not in environment

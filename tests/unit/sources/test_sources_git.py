@@ -37,6 +37,14 @@ def test_the_git_here_is_new_enough(tmp_path: Path) -> None:
     assert new_git().require(cwd=tmp_path)[0] == "2"
 
 
+def test_every_command_may_write_long_paths() -> None:
+    environment = new_git().environment()
+    keys = {environment[f"GIT_CONFIG_KEY_{number}"]: number for number in range(int(environment["GIT_CONFIG_COUNT"]))}
+    assert environment[f"GIT_CONFIG_VALUE_{keys['core.longPaths']}"] == "true"
+    # What a repository says of links is what its file system can hold.
+    assert "core.symlinks" not in keys
+
+
 def test_a_folder_without_a_repository_is_never_taken_for_the_repository_around_it(tmp_path: Path) -> None:
     person = Person(tmp_path / "outer")
     person.commit({"a": "b"})

@@ -11,6 +11,7 @@ import pytest
 from build_tools.checks.rule import make_subject
 from build_tools.digest import of_file
 from build_tools.errors import HipwrightError
+from build_tools.wheels import contents
 from build_tools.wheels.archive import read_member
 from build_tools.wheels.contents import read_contents, read_dist_info
 from tests.support.wheel_maker import WheelMaker
@@ -141,3 +142,20 @@ def test_a_member_that_states_an_absurd_size_is_not_inflated(tmp_path: Path) -> 
 def test_a_large_member_that_is_like_code_is_read(tmp_path: Path) -> None:
     code = bytes(os.urandom(4 << 20)) + bytes(254 << 20)
     assert read_contents(WheelMaker(files={"demo.bin": code}).write(tmp_path)).faults == ()
+
+
+def test_the_reading_of_a_large_wheel_is_told_by_per_cent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {f"demo/{number}.bin": bytes(100) for number in range(300)} | {"demo/large.bin": bytes(20 << 20)}
+    wheel = WheelMaker(files=files).write(tmp_path)
+    for jobs in (1, 3):
+        told: list[int] = []
+        read_contents(wheel, jobs=jobs, progress=told.append)
+        assert told == []
+        with monkeypatch.context() as patch:
+            patch.setattr(contents, "_WORTH", 1 << 20)
+            read_contents(wheel, jobs=jobs, progress=told.append)
+        assert len(told) > 15
+        assert max(told) <= 100
+        if jobs == 1:
+            assert told == sorted(set(told))
+            assert told[-1] == 100

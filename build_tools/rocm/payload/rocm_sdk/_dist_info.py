@@ -34,15 +34,11 @@ class Package(NamedTuple):
 
 
 class Library(NamedTuple):
-    """A library: the key of its package, and where it is in there, as a pattern for each platform that has it.
-
-    ``devices`` are the GPU targets whose device packages bring it there, where these alone do.
-    """
+    """A library: the key of its package, and where it is in there, as a pattern for each platform that has it."""
 
     package: str
     patterns: Mapping[str, str]
     optional: bool
-    devices: tuple[str, ...] = ()
 
 
 class Description(NamedTuple):
@@ -88,7 +84,7 @@ def read_description(data: bytes) -> Description:
             for key, packages in fields["packages"].items()
         },
         libraries={
-            name: Library(each["package"], each["patterns"], each.get("optional", False), tuple(each.get("devices", ())))
+            name: Library(each["package"], each["patterns"], each.get("optional", False))
             for name, each in fields["libraries"].items()
         },
     )

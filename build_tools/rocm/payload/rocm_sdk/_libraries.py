@@ -10,7 +10,6 @@ from ._dist_info import description, platform_key
 from ._errors import MissingLibraryError, MissingPackageError
 from ._packages import (
     chosen_package,
-    detected,
     extra_for,
     find_module,
     folder_of,
@@ -23,6 +22,7 @@ from ._packages import (
 
 if TYPE_CHECKING:
     import ctypes
+    from collections.abc import Iterable
     from pathlib import Path
 
     from ._dist_info import Library
@@ -104,12 +104,7 @@ def _at_hand(names: tuple[str, ...]) -> list[tuple[str, Path]]:
         if name in known and name not in found and may_lack(name):
             try:
                 found |= dict(_find((name,)))
-            except MissingPackageError as error:
-                note(f"pass by {name}: {error}")
-            except MissingLibraryError as error:
-                # The package that should bring it is installed, so it was lost.
-                if known[name].devices:
-                    raise
+            except (MissingPackageError, MissingLibraryError) as error:
                 note(f"pass by {name}: {error}")
     return [(name, found[name]) for name in names if name in found]
 
@@ -121,20 +116,16 @@ def _find(names: tuple[str, ...]) -> list[tuple[str, Path]]:
         message = f"no ROCm library is called {', '.join(unknown)}; there are: {', '.join(sorted(known))}"
         raise MissingPackageError(message)
     wanted = [(name, known[name], pattern) for name in names if (pattern := here(known[name])) is not None]
-    _prove_installed([library for _, library, _ in wanted])
+    _prove_installed(library.package for _, library, _ in wanted)
     return [(name, _match(name, library, pattern)) for name, library, pattern in wanted]
 
 
-def _prove_installed(libraries: list[Library]) -> None:
+def _prove_installed(keys: Iterable[str]) -> None:
     """Prove that packages are installed, so that one message names all that are not."""
-    keys = dict.fromkeys(library.package for library in libraries)
-    missing = [(key, package) for key in keys if find_module((package := chosen_package(key)).module) is None]
+    missing = [(key, package) for key in dict.fromkeys(keys) if find_module((package := chosen_package(key)).module) is None]
     if missing:
-        lost = {key for key, _ in missing}
-        targets = dict.fromkeys(_target_for(library) for library in libraries if library.devices and library.package in lost)
-        names = [package.distribution for _, package in missing] + [f"rocm-sdk-device-{target.lower()}" for target in targets]
+        names = [package.distribution for _, package in missing]
         extras = [extra_for(key, package) for key, package in missing if key != "core"]
-        extras += [f"device-{target.lower()}" for target in targets]
         message = f"not installed here: {', '.join(names)}; to install: {install_line(extras)}"
         raise MissingPackageError(message, name=module_beside(missing[0][1]))
 
@@ -145,33 +136,10 @@ def _match(name: str, library: Library, pattern: str) -> Path:
     folder = folder_of(library.package, package)
     found = sorted(folder.glob(pattern), key=lambda path: (len(path.name), path.name))
     if not found:
-        if library.devices and not _brought(library, folder):
-            raise _without_device(name, library)
         why = "; this SDK was built without it" if may_lack(name) else f"; to mend the package: {reinstall_line()}"
         message = f"{package.distribution} in {folder} has no library {name}: nothing matches {pattern}{why}"
         raise MissingLibraryError(message)
     return found[0]
-
-
-def _brought(library: Library, folder: Path) -> bool:
-    """Return whether a device package is installed that should bring a library into the folder."""
-    return any((folder / ".devel_links" / f"{target}.json").is_file() for target in library.devices)
-
-
-def _target_for(library: Library) -> str:
-    """Return the target whose device package brings a library to this machine; where no GPU tells, the first that does."""
-    return next((target for target in detected() if target in library.devices), library.devices[0])
-
-
-def _without_device(name: str, library: Library) -> MissingPackageError:
-    """Return the error for a library that only device packages have, none of which is installed."""
-    target = _target_for(library).lower()
-    listed = ", ".join(library.devices)
-    message = (
-        f"the library {name} is in the device packages of {listed}, and none of them is installed here; "
-        f"to install one: {install_line((f'device-{target}',))}"
-    )
-    return MissingPackageError(message, name=f"rocm_sdk_device_{target}")
 
 
 def _search_here(folder: Path) -> None:

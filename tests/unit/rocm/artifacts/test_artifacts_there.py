@@ -210,6 +210,7 @@ def test_the_folder_says_what_it_was_asked_for_even_when_that_failed(tmp_path: P
         "schema": 1,
         "group": "gfx94X-dcgpu",
         "targets": ["gfx942"],
+        "to_come": ["blas_lib_gfx942"],
     }
     fetch(small(), tmp_path, asked=FetchedFor(targets=(GFX1201,)))
     assert read_fetched_for(tmp_path) == FetchedFor(targets=(GFX942, GFX1201))
@@ -217,6 +218,15 @@ def test_the_folder_says_what_it_was_asked_for_even_when_that_failed(tmp_path: P
     assert read_fetched_for(tmp_path) == FetchedFor()
     fetch(small(), tmp_path, asked=FetchedFor(targets=(GFX1201,)))
     assert read_fetched_for(tmp_path) == FetchedFor(), "all of the run are there all the same"
+
+
+def test_what_another_request_left_out_is_still_to_come(tmp_path: Path) -> None:
+    failure(small(breaks={BLAS: [0, 0, 0]}), tmp_path)
+    base = [archive for archive in request(small(), tmp_path).archives if archive.name.name == "base"]
+    fetch(small(), tmp_path, archives=base)
+    asked = read_fetched_for(tmp_path)
+    assert asked is not None
+    assert asked.to_come == ("blas_lib_gfx942",)
 
 
 def test_a_folder_of_archives_is_for_nothing(tmp_path: Path) -> None:

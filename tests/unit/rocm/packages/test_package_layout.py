@@ -208,7 +208,7 @@ def test_the_devel_tree_links_to_what_packages_have_and_keeps_the_rest() -> None
     core = site.laid()
     site.artifact("dev", {"include/a.h": "header", "lib/cmake/a.cmake": "cmake", "lib/old.h": "->../include/a.h"})
     apart = _Site()
-    apart.artifact("rccl", {"lib/librccl.so": "->librccl.so.1", "lib/librccl.so.1": "lib:librccl.so.1"})
+    apart.artifact("fft", {"lib/libfft-gfx942.so": "->libfft-gfx942.so.1", "lib/libfft-gfx942.so.1": "lib:libfft-gfx942.so.1"})
     device = apart.laid(key="device")
     devel = lay_out_devel(_portion("devel", site.artifacts), site.tree(), site.facts, packages=[core, device], platform=_LINUX)
     assert devel.root == "_rocm_sdk_devel"
@@ -218,7 +218,7 @@ def test_the_devel_tree_links_to_what_packages_have_and_keeps_the_rest() -> None
         "lib/liba.so": "liba.so.1",
         "lib/liba.so.1": "../../_rocm_sdk_core/lib/liba.so.1",
         "lib/liba.so.1.2": "liba.so.1",
-        "lib/librccl.so": "librccl.so.1",
+        "lib/libfft-gfx942.so": "libfft-gfx942.so.1",
         "lib/old.h": "../include/a.h",
         "llvm": "lib",
     }

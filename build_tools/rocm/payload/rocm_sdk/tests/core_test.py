@@ -8,11 +8,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from .. import find_libraries, preload_libraries
+from .. import preload_libraries
 from .._dist_info import description
-from .._libraries import here, may_lack
 from .._packages import find_module
-from .utils import RocmTest, first, gpus, installed, load_each, not_installed, run, script_path, shared_libraries
+from .utils import RocmTest, first, gpus, installed, libraries_of, load_each, not_installed, run, script_path, shared_libraries
 
 _NOT_ALONE = (
     (re.compile(r"amd_?smi"), "the management library is loaded by its own programs"),
@@ -80,16 +79,11 @@ class CoreTest(RocmTest):
         self.deny(sorted(told ^ known), before="dist_info.json and the description of the set differ in ")
 
     def test_libraries_are_found_and_load(self) -> None:
-        names = [name for name, each in description().libraries.items() if each.package == "core" and here(each) is not None]
+        names = libraries_of("core")
         self.assertTrue(names, msg="the set describes no library of this package")
         for name in names:
             with self.subTest(library=name):
-                try:
-                    find_libraries(name)
-                except FileNotFoundError as error:
-                    if not may_lack(name):
-                        raise
-                    self.skipTest(str(error))
+                self.find(name)
                 preload_libraries(name)
 
     def test_shared_libraries_load(self) -> None:

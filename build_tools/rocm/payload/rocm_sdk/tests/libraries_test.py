@@ -7,12 +7,8 @@ import sys
 import unittest
 from unittest import mock
 
-from .. import find_libraries
-from .._dist_info import description
-from .._errors import MissingPackageError
-from .._libraries import here, may_lack
 from .._packages import FAMILY_VARIABLE
-from .utils import RocmTest, first, installed, load_each, not_installed, run, shared_libraries
+from .utils import RocmTest, first, installed, libraries_of, load_each, not_installed, run, shared_libraries
 
 _PRELOAD = "import sys, rocm_sdk; rocm_sdk.initialize_process(preload_shortnames=sys.argv[1:])"
 
@@ -28,28 +24,16 @@ class LibrariesTest(RocmTest):
 
     def test_libraries_are_found_and_load(self) -> None:
         """Each loads in a fresh process, alone, as a framework's first call would have it."""
-        names = [name for name, each in description().libraries.items() if each.package == "libraries" and here(each) is not None]
+        names = libraries_of("libraries")
         self.assertTrue(names, msg="the set describes no library of this package")
         for each in installed("libraries"):
             environment = {FAMILY_VARIABLE: each.package.family} if each.package.family is not None else {}
             with mock.patch.dict(os.environ, environment):
                 for name in names:
                     with self.subTest(library=name, package=each.package.distribution):
-                        self._loads(name)
-
-    def _loads(self, name: str) -> None:
-        try:
-            find_libraries(name)
-        except MissingPackageError as error:
-            if not description().libraries[name].devices:
-                raise
-            self.skipTest(str(error))
-        except FileNotFoundError as error:
-            if not may_lack(name):
-                raise
-            self.skipTest(str(error))
-        done = run([sys.executable, "-I", "-c", _PRELOAD, name])
-        self.assertEqual(done.returncode, 0, msg=first(done.stderr.splitlines()[-1:]))
+                        self.find(name)
+                        done = run([sys.executable, "-I", "-c", _PRELOAD, name])
+                        self.assertEqual(done.returncode, 0, msg=first(done.stderr.splitlines()[-1:]))
 
     def test_shared_libraries_load(self) -> None:
         for each in installed("libraries"):

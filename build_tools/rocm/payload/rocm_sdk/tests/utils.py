@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._dist_info import description
+from .._libraries import find_libraries, here, may_lack
 from .._packages import detected, extra_for, find_module, folder_of, install_line, module_beside
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ __all__ = [
     "gpus",
     "installed",
     "installed_families",
+    "libraries_of",
     "load_each",
     "missing_libraries",
     "not_installed",
@@ -64,6 +66,20 @@ class RocmTest(unittest.TestCase):
         listed = list(found)
         if listed:
             self.fail(f"{before}{first(listed)}")
+
+    def find(self, library: str) -> None:
+        """Find a library by its short name; the test is skipped where this ROCm may lack it and does."""
+        try:
+            find_libraries(library)
+        except FileNotFoundError as error:
+            if not may_lack(library):
+                raise
+            self.skipTest(str(error))
+
+
+def libraries_of(key: str) -> list[str]:
+    """Return the short names of the libraries that a package should have on this platform."""
+    return [name for name, each in description().libraries.items() if each.package == key and here(each) is not None]
 
 
 @functools.cache
