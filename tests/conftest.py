@@ -53,6 +53,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Where Python is told to keep nothing that it compiles, each command of a test would compile all of build_tools, for half a second.
     sys.dont_write_bytecode = False
     os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1", PIP_NO_INDEX="1", TZ="UTC")
+    # Only a loss of power tells what the disk has from what the system has, and to wait for the disk takes its time.
+    os.fsync = _leave_to_the_system
     # Credentials of the machine's own would make a test reach what it must not; to ask for some takes seconds.
     os.environ.update(AWS_CONFIG_FILE=os.devnull, AWS_SHARED_CREDENTIALS_FILE=os.devnull, AWS_EC2_METADATA_DISABLED="true")
     _guard("connect")
@@ -75,6 +77,11 @@ def s3_twin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
     with twin(tmp_path_factory.mktemp("s3")) as server:
         yield server
+
+
+def _leave_to_the_system(fd: object) -> None:
+    """Stand for ``os.fsync``, which waits until the disk has a file."""
+    del fd
 
 
 def _guard(name: str) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from build_tools.workplace import Workplace
+    from tests.support.shelf import Shelf
 
 LINES = "".join(f"line {number}\n" for number in range(1, 41))
 BASE, HIP, DEEP = "root/base/0001-base.patch", "root/hipified/0001-hip.patch", "third_party/lib/hipified/0001-deep.patch"
@@ -137,10 +138,10 @@ def told(found: list[dict[str, Any]]) -> list[tuple[str, str, str | None]]:
     return [(one["rule"], one["severity"], one["ref"]) for one in found]
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    desk = Desk(place=tmp_path)
-    lib, origin = Person(tmp_path / "origins" / "lib"), Person(tmp_path / "origins" / "toy")
+def make(place: Path) -> None:
+    """Make a desk with a series, whose base patch is checked out."""
+    desk = Desk(place=place)
+    lib, origin = Person(place / "origins" / "lib"), Person(place / "origins" / "toy")
     lib.commit({"l.cu": "cuda\n" + LINES, "version.txt": "7\n"})
     origin.commit({"version.txt": "1.0\n", "a.txt": LINES, "k.cu": "cuda one\n" + LINES, "tools/hip.py": HIPIFY})
     origin.submodule(lib, "third_party/lib")
@@ -153,6 +154,12 @@ def desk(tmp_path: Path) -> Desk:
     desk.files[HIP] = make_patch(desk.tree, {"hip/k.hip": "hip two\n" + LINES}, message="hip")
     desk.files[DEEP] = make_patch(desk.tree / "third_party" / "lib", {"hip/l.hip": "hip three\n" + LINES}, message="deep")
     desk.write()
+
+
+@pytest.fixture
+def desk(shelf: Shelf) -> Desk:
+    desk = Desk(place=shelf.put_back("to-check", make))
+    desk.files.update((name, (desk.line / name).read_bytes()) for name in (BASE, HIP, DEEP))
     return desk
 
 

@@ -39,7 +39,8 @@ yard.patches("hipified", tree)
 
 WRAPPER = """#!/bin/sh
 until mkdir '{count}.held' 2> /dev/null; do :; done
-n=$(($(cat '{count}') + 1))
+read -r n < '{count}'
+n=$((n + 1))
 echo $n > '{count}'
 echo "$1 $2" >> '{count}.names'
 rmdir '{count}.held'

@@ -22,10 +22,15 @@ desk = PatchDesk(place=Path(sys.argv[1]))
 desk.save() if sys.argv[2] == "save" else desk.checkout(until=Stage(sys.argv[2]))
 """
 
+# It starts no more programs than it must: each call of git pays for them.
 _GIT = """#!/bin/sh
+said="$*"
 until mkdir '{place}/held' 2> /dev/null; do :; done
-n=$(($(wc -l < '{place}/calls') + 1))
-echo "$@" | head -n 1 >> '{place}/calls'
+read -r n < '{place}/count'
+n=$((n + 1))
+echo $n > '{place}/count'
+printf '%s\\n' "${{said%%
+*}}" >> '{place}/calls'
 rmdir '{place}/held'
 if [ "$n" = '{kill_at}' ]; then
   if [ '{mode}' = after ]; then '{git}' "$@" > /dev/null 2>&1; fi
@@ -52,7 +57,7 @@ def drive(place: Path, what: str, *, kill_at: int = -1, mode: str = "before") ->
     """
     folder = place / "bin"
     real = shutil.which("git")
-    write(folder, {"git": _GIT.format(place=folder, kill_at=kill_at, mode=mode, git=real), "calls": ""})
+    write(folder, {"git": _GIT.format(place=folder, kill_at=kill_at, mode=mode, git=real), "calls": "", "count": "0\n"})
     (folder / "git").chmod(0o755)
     environment = {**os.environ, "PYTHONPATH": str(_CLONE), "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     done = run_python(["-c", _DRIVER, place, what], clone=_CLONE, cwd=_CLONE, env=environment)

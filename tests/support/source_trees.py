@@ -83,7 +83,8 @@ def identity(name: str = "Some One") -> dict[str, str]:
 
 def raw(folder: Path, *arguments: str | Path, env: Mapping[str, str] | None = None) -> bytes:
     """Run plain git as a person does and return its output."""
-    command = ["git", "-c", "protocol.file.allow=always", "-c", "init.defaultBranch=main", *arguments]
+    settings = ("protocol.file.allow=always", "init.defaultBranch=main", "core.fsync=none")
+    command = ["git", *(word for setting in settings for word in ("-c", setting)), *arguments]
     done = subprocess.run(command, cwd=folder, env=env or identity(), capture_output=True, check=False)
     assert done.returncode == 0, (command, done.stdout, done.stderr)
     return done.stdout

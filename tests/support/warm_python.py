@@ -6,6 +6,7 @@ is the imports, which take most of the time of a short one. Hash seeds are those
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import json
@@ -72,6 +73,9 @@ def _warm(clone: Path, own: tuple[tuple[str, str], ...]) -> _Warm:
             pass_fds=[there.fileno()],
         )
     return _Warm(process=process, control=here)
+
+
+atexit.register(_warm.cache_clear)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,7 +34,7 @@ def _import() -> None:
     gc.freeze()
 
 
-def _next(control: socket.socket) -> dict[str, object] | None:
+def _next(control: socket.socket) -> tuple[list[str], str, dict[str, str]] | None:
     """Wait for commands, and return one in the process that is to become it; None when nobody can ask any more."""
     while True:
         data, descriptors, *_ = socket.recv_fds(control, _LARGEST, 3)
@@ -61,8 +61,8 @@ def _next(control: socket.socket) -> dict[str, object] | None:
     os.dup2(descriptors[_TALK], 2)
     for descriptor in descriptors:
         os.close(descriptor)
-    command: dict[str, object] = json.loads(data)
-    return command
+    command = json.loads(data)
+    return command["words"], command["cwd"], command["env"]
 
 
 def _tell(descriptor: int, number: int) -> None:
@@ -91,4 +91,4 @@ if __name__ == "__main__":
     _import()
     asked = _next(socket.socket(fileno=int(sys.argv[1])))
     if asked is not None:
-        _become(**asked)
+        _become(*asked)
