@@ -30,10 +30,12 @@ GOALS: Final = (
     "patches_save",
     "rocm_packages",
     "fetch_artifacts",
+    "upload",
     "environment",
     "compiler_cache",
     "wheel_rewrite",
     "fat_wheel",
+    "index_pages",
 )
 """Those that need no input of the caller's, in the order in which they run."""
 

@@ -141,6 +141,7 @@ class Workplace:
                 machine=self.machine,
                 network=self._network,
                 option=option,
+                journal=self.work_dir / "uploads",
             )
         except HipwrightError as error:
             if known is None or error.code.name != "no-credentials":

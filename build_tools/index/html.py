@@ -1,6 +1,11 @@
 """HTML pages: PEP 503 with PEP 592 (yanked), 658 and 714 (metadata side files), 629 (repository version), and one flat page.
 
 Pages hold nothing but what the snapshot says: no time, no generator, so equal snapshots give equal bytes.
+
+Left out on purpose: ``data-gpg-sig`` (PEP 503), as there are no such signatures, and without it clients ask for none; PEP 708's
+``pypi:tracks``, which would let installers mix our files with those of the same name elsewhere; PEP 740's ``data-provenance``, which is
+for attestations of a signing identity that we have not; PEP 792's ``pypi:project-status``, as every project here is active, which is what
+no status means.
 """
 
 from __future__ import annotations
@@ -15,10 +20,16 @@ if TYPE_CHECKING:
 
     from build_tools.receipts.snapshot import IndexedFile
 
-__all__ = ["API_VERSION", "flat_page", "project_page", "root_page"]
+__all__ = ["API_VERSION", "flat_page", "is_page", "project_page", "root_page"]
 
 API_VERSION: Final = "1.1"
-"""The version of the repository interface that the pages state: 1.1 is PEP 700's, the newest whose fields they have."""
+"""The version of the repository interface that the pages state: 1.1 is PEP 700's, the newest whose fields they have.
+
+1.2 to 1.4 add optional things alone (PEP 708, 740, 792), none of which is here."""
+
+_HEAD: Final = (
+    '<!DOCTYPE html>\n<html lang="en">\n  <head>\n    <meta charset="utf-8">\n    <meta name="pypi:repository-version" content="'
+)
 
 
 def root_page(projects: Iterable[str]) -> bytes:
@@ -48,26 +59,33 @@ def flat_page(files: Iterable[IndexedFile]) -> bytes:
 
 
 def _link(file: IndexedFile, to_index: str) -> str:
-    attributes = {"href": f"{to_index}{quoted(file.key)}#sha256={file.sha256}"}
+    # A quoted key has no character that HTML knows.
+    words = [f'    <a href="{to_index}{quoted(file.key)}#sha256={_hex(file.sha256)}"']
     if file.requires_python is not None:
-        attributes["data-requires-python"] = file.requires_python
+        words.append(f'data-requires-python="{escape(file.requires_python)}"')
     if file.metadata_sha256 is not None:
-        # The first name is PEP 714's; pip before 23.2 knows the second alone.
-        attributes["data-core-metadata"] = f"sha256={file.metadata_sha256}"
-        attributes["data-dist-info-metadata"] = f"sha256={file.metadata_sha256}"
+        # Under PEP 714's name alone. PEP 658's is the only one that pip 22.3 to 23.1 knows, and those refuse a wheel that has it when
+        # its metadata spells the name in another way than the requirement does; without it they read the wheel itself.
+        words.append(f'data-core-metadata="sha256={_hex(file.metadata_sha256)}"')
     if file.yanked is not None:
-        attributes["data-yanked"] = file.yanked
-    text = " ".join(f'{name}="{escape(value)}"' for name, value in attributes.items())
-    return f"    <a {text}>{escape(file.filename)}</a><br>"
+        # PEP 592: an attribute without a value says the same as an empty one, which not every parser tells from none.
+        words.append(f'data-yanked="{escape(file.yanked)}"')
+    return f"{' '.join(words)}>{escape(file.filename)}</a><br>"
+
+
+def _hex(text: str) -> str:
+    # Twice in each of very many links, and nothing to escape but in a snapshot that somebody made by hand.
+    return text if text.isalnum() else escape(text)
+
+
+def is_page(data: bytes) -> bool:
+    """Return whether a page is one that is made here, in whatever version of hipwright."""
+    return data.startswith(_HEAD.encode())
 
 
 def _page(title: str, lines: Iterable[str]) -> bytes:
     head = (
-        "<!DOCTYPE html>",
-        '<html lang="en">',
-        "  <head>",
-        '    <meta charset="utf-8">',
-        f'    <meta name="pypi:repository-version" content="{API_VERSION}">',
+        f'{_HEAD}{API_VERSION}">',
         f"    <title>{escape(title)}</title>",
         "  </head>",
         "  <body>",

@@ -1,11 +1,13 @@
 """Where the parts of an index lie, relative to it.
 
 Files and pages have folders of their own, so that a plain bucket or folder serves HTML under ``simple/`` and JSON under
-``simple-json/`` with no rule on a server.
+``simple-json/`` with no rule on a server. Installers ask for ``simple/<project>/``: a server that knows folders answers with the
+``index.html`` in it, and where an object may have a key that ends in ``/``, the page is that object too.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import quote
 
@@ -17,12 +19,17 @@ __all__ = [
     "HISTORY",
     "HTML_TYPE",
     "JSON_TYPE",
+    "PAGES",
+    "PEOPLE_PAGE",
     "SIMPLE",
     "SIMPLE_JSON",
     "SNAPSHOT",
     "file_key",
     "history_key",
+    "html_keys",
+    "json_keys",
     "metadata_key",
+    "project_of",
     "quoted",
     "superseding_key",
 ]
@@ -31,11 +38,41 @@ DIST: Final = "dist"
 SIMPLE: Final = "simple"
 SIMPLE_JSON: Final = "simple-json"
 FLAT_PAGE: Final = "index.html"
+PEOPLE_PAGE: Final = "packages.html"
+PAGES: Final = "pages.json"
 SNAPSHOT: Final = "snapshot.json"
 HISTORY: Final = "snapshots"
 
 HTML_TYPE: Final = "text/html; charset=utf-8"
 JSON_TYPE: Final = "application/vnd.pypi.simple.v1+json"
+
+_HTML_NAME: Final = "index.html"
+_JSON_NAME: Final = "index.json"
+_PLAIN: Final = re.compile(r"[A-Za-z0-9_.~/+-]*")
+
+
+def html_keys(project: str = "", *, slash_keys: bool) -> tuple[ObjectKey, ...]:
+    """Return where the HTML page of a project lies, or without one the root; ``slash_keys`` tells whether the store keeps keys that end in ``/``."""
+    return _page_keys(SIMPLE, project, _HTML_NAME, slash_keys=slash_keys)
+
+
+def json_keys(project: str = "", *, slash_keys: bool) -> tuple[ObjectKey, ...]:
+    """Return where the JSON page of a project lies, or without one the root; see :func:`html_keys`."""
+    return _page_keys(SIMPLE_JSON, project, _JSON_NAME, slash_keys=slash_keys)
+
+
+def project_of(key: str) -> str | None:
+    """Return the project whose page lies under a key that is relative to the index, None when it is no project's page."""
+    folder, _, rest = key.partition("/")
+    project, _, name = rest.partition("/")
+    known = {SIMPLE: _HTML_NAME, SIMPLE_JSON: _JSON_NAME}.get(folder)
+    return project if known is not None and project and name in {known, ""} and rest != known else None
+
+
+def _page_keys(folder: str, project: str, name: str, *, slash_keys: bool) -> tuple[ObjectKey, ...]:
+    within = f"{folder}/{project}/" if project else f"{folder}/"
+    beside = ObjectKey(f"{within}{name}")
+    return (beside, ObjectKey(within)) if slash_keys else (beside,)
 
 
 def file_key(filename: str) -> ObjectKey:
@@ -66,4 +103,5 @@ def quoted(key: str) -> str:
 
     Object stores and some web servers read a bare ``+`` as a space.
     """
-    return quote(key, safe="/")
+    # Nearly every key, and :func:`urllib.parse.quote` looks at each letter of it.
+    return key.replace("+", "%2B") if _PLAIN.fullmatch(key) else quote(key, safe="/")

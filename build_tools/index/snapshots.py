@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from build_tools.types import Sha256
 
-__all__ = ["by_filename", "by_project", "merged", "snapshot_digest", "versions_of"]
+__all__ = ["by_filename", "by_project", "changed_projects", "merged", "parsed_version", "snapshot_digest", "versions_of"]
 
 
 def snapshot_digest(snapshot: Snapshot) -> Sha256:
@@ -44,8 +45,28 @@ def by_project(snapshot: Snapshot) -> Mapping[str, tuple[IndexedFile, ...]]:
 
 def versions_of(files: Iterable[IndexedFile]) -> tuple[str, ...]:
     """Return the versions of a project's files, each once, oldest first."""
-    return tuple(str(version) for version in sorted({Version(file.version) for file in files}))
+    return tuple(str(version) for version in sorted({parsed_version(file.version) for file in files}))
+
+
+def changed_projects(before: Snapshot, after: Snapshot) -> frozenset[str]:
+    """Return the projects whose pages differ between two snapshots: those of every row that is in one of them only."""
+    old, new = by_filename(before), by_filename(after)
+    differ = [(old.get(name), file) for name, file in new.items() if old.get(name) != file]
+    gone = [(file, None) for name, file in old.items() if name not in new]
+    return frozenset(row.project for pair in (*differ, *gone) for row in pair if row is not None)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def parsed_version(text: str) -> Version:
+    """Return a version's text as a version; an index has many files of one version.
+
+    Raises
+    ------
+    packaging.version.InvalidVersion
+        It is none (PEP 440).
+    """
+    return Version(text)
 
 
 def _order(file: IndexedFile) -> tuple[str, Version, str]:
-    return (file.project, Version(file.version), file.filename)
+    return (file.project, parsed_version(file.version), file.filename)

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import InvalidVersion
 
+from build_tools import digest
 from build_tools.errors import HipwrightError, Where
-from build_tools.index import layout
-from build_tools.index.plan import pages
-from build_tools.index.snapshots import by_filename, snapshot_digest
+from build_tools.index import html, layout
+from build_tools.index.snapshots import by_filename, by_project, parsed_version
 from build_tools.receipts.record import from_json, to_json
-from build_tools.receipts.snapshot import Snapshot
+from build_tools.receipts.snapshot import ShownPages, Snapshot
 from build_tools.stores.base import parse_key
-from build_tools.types import ObjectKey
 
 if TYPE_CHECKING:
     from build_tools.stores.base import Content, Store
     from build_tools.stores.run_outputs import IndexFolder
-    from build_tools.types import Sha256
+    from build_tools.types import ObjectKey, Sha256
 
-__all__ = ["ASK_EVERY_TIME", "FOR_EVER", "Current", "put_new", "read_current", "read_snapshot", "swap"]
+__all__ = ["ASK_EVERY_TIME", "FOR_EVER", "Current", "is_still", "put_new", "read_current", "read_past", "read_snapshot", "swap"]
 
 FOR_EVER: Final = 365 * 24 * 3600
 """Seconds that a client may keep what never changes under its key: files, side files, the history."""
@@ -31,12 +32,21 @@ ASK_EVERY_TIME: Final = 0
 
 _TYPE: Final = "application/json"
 
+_PLAIN_KEY: Final = re.compile(r"dist/(?:[0-9a-f]{16}/)?[A-Za-z0-9_.!+-]{1,900}[A-Za-z0-9]")
+"""The keys that :func:`build_tools.index.layout.file_key` gives, nearly all there are: each store can hold them."""
+
+_RECENT: Final[OrderedDict[Sha256, Snapshot]] = OrderedDict()
+"""Snapshots that this process has read or written, by the digests of their bytes: a large one takes longer to read than to ask for."""
+
+_MOST_RECENT: Final = 4
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Current:
-    """A snapshot as it was read; ``etag`` is None when the index has none yet."""
+    """A snapshot as it was read, with the digest of its bytes, its name in the history; ``etag`` is None when the index has none yet."""
 
     snapshot: Snapshot
+    digest: Sha256
     etag: str | None
 
 
@@ -52,6 +62,9 @@ def read_current(store: Store, place: IndexFolder) -> Current:
         ``bad-index`` when what lies there is no snapshot, or it was lost.
     """
     key = place.key(layout.SNAPSHOT)
+    there = store.head(key) if _RECENT else None
+    if there is not None and there.sha256 is not None and (known := _recent(there.sha256)) is not None and known.files:
+        return Current(snapshot=known, digest=there.sha256, etag=there.etag)
     content = store.get(key)
     if content is None and _has_pages(store, place):
         # It was not there yet, or it is gone: of the two, only what is gone stays away.
@@ -59,11 +72,34 @@ def read_current(store: Store, place: IndexFolder) -> Current:
         if content is None:
             raise _damaged(store, place, "is gone")
     if content is None:
-        return Current(snapshot=Snapshot(files=()), etag=None)
-    snapshot = _parsed(content, store, place)
+        nothing = Snapshot(files=())
+        return Current(snapshot=nothing, digest=digest.of_bytes(to_json(nothing)), etag=None)
+    name = content.info.sha256 or digest.of_bytes(content.data)
+    snapshot = _recent(name) or _parsed(content, store, place)
     if not snapshot.files and _has_pages(store, place):
         raise _damaged(store, place, "names no file")
-    return Current(snapshot=snapshot, etag=content.info.etag)
+    _remember(name, snapshot)
+    return Current(snapshot=snapshot, digest=name, etag=content.info.etag)
+
+
+def is_still(store: Store, place: IndexFolder, current: Current) -> bool:
+    """Return whether an index stands at the snapshot that was read before; it is not read again."""
+    there = store.head(place.key(layout.SNAPSHOT))
+    return (None if there is None else there.etag) == current.etag
+
+
+def read_past(store: Store, place: IndexFolder, name: Sha256) -> Snapshot | None:
+    """Return a snapshot of the history by its digest; None when it is not there, or is not what its name says."""
+    known = _recent(name)
+    if known is not None:
+        return known
+    content = store.get(place.key(layout.history_key(name)))
+    if content is None or digest.of_bytes(content.data) != name:
+        return None
+    try:
+        return from_json(content.data, Snapshot, name=layout.SNAPSHOT)
+    except HipwrightError:
+        return None
 
 
 def read_snapshot(store: Store, place: IndexFolder) -> Snapshot:
@@ -83,7 +119,8 @@ def read_snapshot(store: Store, place: IndexFolder) -> Snapshot:
 def swap(store: Store, place: IndexFolder, *, before: Current, after: Snapshot) -> bool:
     """Move the index from one snapshot to the next, the history first; return whether nobody else was quicker."""
     data = to_json(after)
-    put_new(store, place.key(layout.history_key(snapshot_digest(after))), data, content_type=_TYPE)
+    name = digest.of_bytes(data)
+    put_new(store, place.key(layout.history_key(name)), data, content_type=_TYPE, sha256=name)
     try:
         store.put(
             place.key(layout.SNAPSHOT),
@@ -97,6 +134,7 @@ def swap(store: Store, place: IndexFolder, *, before: Current, after: Snapshot) 
         if error.code.name != "write-conflict":
             raise
         return False
+    _remember(name, after)
     return True
 
 
@@ -127,14 +165,26 @@ def _parsed(content: Content, store: Store, place: IndexFolder) -> Snapshot:
     key = place.key(layout.SNAPSHOT)
     try:
         snapshot = from_json(content.data, Snapshot, name=layout.SNAPSHOT, code="bad-index")
+        for version in {file.version for file in snapshot.files}:
+            parsed_version(version)
         for file in snapshot.files:
-            Version(file.version)
-            parse_key(file.key)
+            if not _PLAIN_KEY.fullmatch(file.key):
+                parse_key(file.key)
     except (HipwrightError, InvalidVersion) as error:
         raise _damaged(store, place, f"cannot be used ({error})") from error
     if len(by_filename(snapshot)) != len(snapshot.files):
         raise _damaged(store, place, f"cannot be used ({key} names a file twice)")
     return snapshot
+
+
+def _recent(name: Sha256) -> Snapshot | None:
+    return _RECENT.get(name)
+
+
+def _remember(name: Sha256, snapshot: Snapshot) -> None:
+    _RECENT[name] = snapshot
+    while len(_RECENT) > _MOST_RECENT:
+        _RECENT.popitem(last=False)
 
 
 def _has_pages(store: Store, place: IndexFolder) -> bool:
@@ -153,6 +203,9 @@ def _damaged(store: Store, place: IndexFolder, what: str) -> HipwrightError:
     """Return the error for a snapshot that is lost or damaged, with the very copy that restores it where the pages prove which."""
     key = place.key(layout.SNAPSHOT)
     kept = [one.key for one in store.list(place.key(layout.HISTORY)) if one.key.endswith(".json")]
+    said = _said(store, place)
+    # What the pages themselves say of it comes first: a long history takes long to read.
+    kept.sort(key=lambda one: one != said)
     proved = next((one for one in kept if _is_shown(store, place, one)), None)
     folder = f"{store.address}/{place.key(layout.HISTORY)}"
     if proved is not None:
@@ -167,6 +220,18 @@ def _damaged(store: Store, place: IndexFolder, what: str) -> HipwrightError:
     return HipwrightError("bad-index", message, where=Where(file=f"{store.address}/{key}"), hint=hint)
 
 
+def _said(store: Store, place: IndexFolder) -> ObjectKey | None:
+    """Return the key of the snapshot that the pages were last brought to, as is noted beside them."""
+    content = store.get(place.key(layout.PAGES))
+    if content is None:
+        return None
+    try:
+        name = from_json(content.data, ShownPages, name=layout.PAGES).snapshot
+    except HipwrightError:
+        return None
+    return None if name is None else place.key(layout.history_key(name))
+
+
 def _is_shown(store: Store, place: IndexFolder, key: str) -> bool:
     """Return whether the flat page is the one of a snapshot in the history."""
     content = store.get(key)
@@ -175,6 +240,6 @@ def _is_shown(store: Store, place: IndexFolder, key: str) -> bool:
         return False
     try:
         snapshot = from_json(content.data, Snapshot, name=key)
-        return pages(snapshot)[ObjectKey(layout.FLAT_PAGE)].body == page.data
+        return html.flat_page(file for files in by_project(snapshot).values() for file in files) == page.data
     except (HipwrightError, InvalidVersion):
         return False

@@ -1,91 +1,216 @@
-"""Bring the pages of an index to what its snapshot says."""
+"""Bring the pages of an index to what its snapshot says.
+
+What is written are the pages of the projects in which the snapshot differs from those that the pages may show, the pages that name
+every file, and the root; so what a publisher writes grows with what it changed, not with the index. No file is read for it: what pages
+say of one is in the snapshot.
+
+Publishers that meet cannot leave an old page: a page is written only over the very one that was looked at, after it was entered that it
+may change, which is refused when another one has entered or finished something since; and at the end the snapshot is asked once more. What
+one that died left half done, the next finds: see :mod:`build_tools.publish.shown`.
+"""
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from build_tools import digest
+from build_tools import digest, files
 from build_tools.errors import HipwrightError
-from build_tools.index.plan import pages
-from build_tools.publish.current import ASK_EVERY_TIME, read_current
+from build_tools.index import html, json
+from build_tools.index.layout import SIMPLE, SIMPLE_JSON, html_keys, json_keys, project_of
+from build_tools.index.plan import pages, project_pages
+from build_tools.index.snapshots import changed_projects
+from build_tools.publish.current import ASK_EVERY_TIME, is_still, read_current, read_past
+from build_tools.publish.shown import entered, finished, read_shown, snapshots_of, write_shown
+from build_tools.types import ObjectKey
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from build_tools.index.plan import Page
-    from build_tools.receipts.snapshot import Snapshot
+    from build_tools.publish.current import Current
+    from build_tools.publish.shown import Shown
+    from build_tools.receipts.snapshot import ShownPages, Snapshot
     from build_tools.stores.base import ObjectInfo, Store
     from build_tools.stores.run_outputs import IndexFolder
-    from build_tools.types import ObjectKey
 
 __all__ = ["publish_pages"]
 
 _TRIES: Final = 200
 
 
-def publish_pages(store: Store, place: IndexFolder, *, say: Callable[[str], None]) -> Snapshot:
+def publish_pages(
+    store: Store,
+    place: IndexFolder,
+    *,
+    say: Callable[[str], None],
+    projects: Iterable[str] = (),
+    whole: bool = False,
+    clock: Callable[[], str] = files.utc_now,
+) -> Snapshot:
     """Write the pages that differ from what the current snapshot says, and return that snapshot, proved to be what they show.
 
-    Publishers that meet cannot leave an old page: a page is written only over the one that was seen before the snapshot was read, and
-    at the end the snapshot is asked once more.
+    Where nothing was published there are no pages either.
+
+    Parameters
+    ----------
+    store
+        Where the index is.
+    place
+        The folder of the index.
+    say
+        Takes one line of talk.
+    projects
+        Projects whose pages are looked at even when nothing says that they changed: what was lost or edited there is put right.
+    whole
+        Whether every page is looked at.
+    clock
+        Tells the time, UTC in ISO 8601.
 
     Raises
     ------
     HipwrightError
-        ``write-conflict`` when other publishers never pause.
+        ``write-conflict`` when other publishers never pause; ``bad-index``.
     """
+    desk = _Desk(store=store, place=place, writer=secrets.token_hex(8), say=say, clock=clock)
+    asked = frozenset(projects)
     current = read_current(store, place)
-    for _ in range(_TRIES):
-        plan = {place.key(key): page for key, page in pages(current.snapshot).items()}
-        seen = {key: store.head(key) for key in plan}
-        again = read_current(store, place)
-        if again.etag != current.etag:
-            current = again
-            continue
-        quiet = _write(plan, seen, store=store, say=say)
-        again = read_current(store, place)
-        if quiet and again.etag == current.etag and _shown(plan, store):
+    for attempt in range(_TRIES):
+        if current.etag is None:
+            # Pages without a snapshot are what is left of an index that lost it: see read_current.
             return current.snapshot
-        current = again
+        shown = read_shown(store, place, slash_keys=store.abilities.slash_keys)
+        stale = None if whole else _stale(desk, shown.pages, current)
+        if desk.bring(current, shown, None if stale is None else stale | asked, first=not attempt):
+            return current.snapshot
+        current = current if is_still(store, place, current) else read_current(store, place)
     raise HipwrightError("write-conflict", f"the pages at {store.url(place.prefix)} did not stand still for {_TRIES} tries")
 
 
-def _write(
-    plan: Mapping[ObjectKey, Page],
-    seen: Mapping[ObjectKey, ObjectInfo | None],
-    *,
-    store: Store,
-    say: Callable[[str], None],
-) -> bool:
-    """Write what differs, in the plan's order; return whether nobody else wrote a page meanwhile."""
-    written = 0
-    for key, page in plan.items():
-        there = seen[key]
-        if there is not None and there.sha256 == digest.of_bytes(page.body):
+def _stale(desk: _Desk, shown: ShownPages, current: Current) -> frozenset[str] | None:
+    """Return the projects of which a page may be other than the current snapshot has it; None when it may be any."""
+    digests = snapshots_of(shown)
+    if digests is None:
+        return None
+    found: frozenset[str] = frozenset()
+    for one in digests:
+        if one == current.digest:
             continue
-        try:
-            store.put(
-                key,
-                page.body,
-                content_type=page.content_type,
-                cache_seconds=ASK_EVERY_TIME,
-                if_absent=there is None,
-                if_match=None if there is None else there.etag,
-            )
-        except HipwrightError as error:
-            if error.code.name != "write-conflict":
-                raise
-            return False
-        written += 1
-    if written:
-        say(f"wrote {written} index page{'s' if written > 1 else ''}")
-    return True
+        before = read_past(desk.store, desk.place, one)
+        if before is None:
+            return None
+        found |= changed_projects(before, current.snapshot)
+    return found
 
 
-def _shown(plan: Mapping[ObjectKey, Page], store: Store) -> bool:
-    """Return whether the store gives every page back as planned."""
-    for key, page in plan.items():
-        content = store.get(key)
-        if content is None or content.data != page.body:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Desk:
+    """One publisher of pages: where it writes, and by which name it enters what it does."""
+
+    store: Store
+    place: IndexFolder
+    writer: str
+    say: Callable[[str], None]
+    clock: Callable[[], str]
+
+    def bring(self, current: Current, shown: Shown, projects: Collection[str] | None, *, first: bool) -> bool:
+        """Bring the pages of projects, of all when None, to a snapshot; return whether it worked out and the snapshot still stands.
+
+        ``first`` tells whether what a listing does not have may be taken for absent; a write shows when it is not.
+        """
+        plan, seen = self._look(current, projects, listed=first)
+        writing = {key: page for key, page in plan.items() if not _is_as(seen[key], page)}
+        settled = finished(shown.pages, writer=self.writer, snapshot=current.digest, now=self.clock())
+        if not writing and settled == shown.pages:
+            return is_still(self.store, self.place, current)
+        if writing:
+            after = entered(shown.pages, writer=self.writer, snapshot=current.digest, now=self.clock())
+            written = shown if after == shown.pages else write_shown(self.store, self.place, before=shown, after=after)
+            if written is None:
+                return False
+            # Who changed a page since it was looked at had entered that before, and then this entry was refused.
+            shown = written
+            if not self._write(writing, seen) or not self._stands(writing):
+                return False
+        if not is_still(self.store, self.place, current):
             return False
-    return True
+        return write_shown(self.store, self.place, before=shown, after=settled) is not None
+
+    def _look(
+        self, current: Current, projects: Collection[str] | None, *, listed: bool
+    ) -> tuple[dict[ObjectKey, Page | None], dict[ObjectKey, ObjectInfo | None]]:
+        """Return the pages to be, None for one that is to go, in the order of writing, and what is there of them."""
+        slash_keys = self.store.abilities.slash_keys
+        there = self._listed() if projects is None else None
+        plan: dict[ObjectKey, Page | None] = {**pages(current.snapshot, slash_keys=slash_keys, projects=projects)}
+        held = {file.project for file in current.snapshot.files}
+        gone = self._left_over(there or (), held) if projects is None else frozenset(projects) - held
+        plan |= dict.fromkeys(project_pages(gone, slash_keys=slash_keys))
+        absent: set[ObjectKey] = set()
+        if there is not None and listed:
+            # What ends in a slash is in no listing; it came with the page beside it.
+            absent = {key for key in plan if plan[key] is not None and project_of(key) and not _is_listed(key, there)}
+        return plan, {key: None if key in absent else self.store.head(self._key(key)) for key in plan}
+
+    def _listed(self) -> frozenset[str]:
+        """Return the keys of the pages of projects, relative to the index."""
+        cut = len(self.place.prefix) + 1 if self.place.prefix else 0
+        return frozenset(one.key[cut:] for folder in (SIMPLE, SIMPLE_JSON) for one in self.store.list(self.place.key(folder)))
+
+    def _left_over(self, there: Collection[str], held: Collection[str]) -> frozenset[str]:
+        """Return the projects that have a page and are not in the index; what we have not made is not ours to remove."""
+        found = {project for key in there if (project := project_of(key)) is not None and project not in held}
+        return frozenset(project for project in found if self._is_ours(project))
+
+    def _is_ours(self, project: str) -> bool:
+        """Return whether a project's page was made here; one that a publisher died at may be there in one form only."""
+        kinds = ((html_keys, html.is_page), (json_keys, json.is_page))
+        contents = ((self.store.get(self._key(keys(project, slash_keys=False)[0])), is_page) for keys, is_page in kinds)
+        known = [is_page(content.data) for content, is_page in contents if content is not None]
+        return bool(known) and all(known)
+
+    def _write(self, writing: Mapping[ObjectKey, Page | None], seen: Mapping[ObjectKey, ObjectInfo | None]) -> bool:
+        """Write pages, and remove those that are to go, in order; return whether nobody else wrote one meanwhile."""
+        for key, page in writing.items():
+            there = seen[key]
+            if page is None:
+                self.store.delete(self._key(key))
+                continue
+            try:
+                self.store.put(
+                    self._key(key),
+                    page.body,
+                    content_type=page.content_type,
+                    cache_seconds=ASK_EVERY_TIME,
+                    if_absent=there is None,
+                    if_match=None if there is None else there.etag,
+                )
+            except HipwrightError as error:
+                if error.code.name != "write-conflict":
+                    raise
+                return False
+        count = sum(page is not None for page in writing.values())
+        if count:
+            self.say(f"wrote {count} index page{'s' if count > 1 else ''}")
+        if len(writing) > count:
+            self.say(f"removed {len(writing) - count} index page{'s' if len(writing) - count > 1 else ''}")
+        return True
+
+    def _stands(self, writing: Mapping[ObjectKey, Page | None]) -> bool:
+        """Return whether the store has what was just written."""
+        return all(_is_as(self.store.head(self._key(key)), page) for key, page in writing.items())
+
+    def _key(self, key: ObjectKey) -> ObjectKey:
+        """Return the store's key of one that is relative to the index and may end in ``/``."""
+        return ObjectKey(f"{self.place.key(key.removesuffix('/'))}{'/' if key.endswith('/') else ''}")
+
+
+def _is_as(there: ObjectInfo | None, page: Page | None) -> bool:
+    if there is None or page is None:
+        return there is None and page is None
+    return there.size == len(page.body) and there.sha256 == digest.of_bytes(page.body)
+
+
+def _is_listed(key: str, there: Collection[str]) -> bool:
+    return any(f"{key}{name}" in there for name in (("index.html", "index.json") if key.endswith("/") else ("",)))

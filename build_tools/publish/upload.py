@@ -122,7 +122,7 @@ def publish_offers(
         current = read_current(store, place)
     else:
         raise HipwrightError("write-conflict", f"the index at {store.url(place.prefix)} did not stand still for {_TRIES} tries")
-    final = publish_pages(store, place, say=say)
+    final = publish_pages(store, place, say=say, projects={offer.project for offer in offers})
     published = _prove(offers, final, store=store, place=place)
     return PublishedIndex(
         store=store.address,

@@ -7,7 +7,7 @@ from typing import Literal
 from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
 
-__all__ = ["IndexedFile", "PublishedIndex", "Snapshot"]
+__all__ = ["IndexedFile", "PageWriter", "PublishedIndex", "ShownPages", "Snapshot"]
 
 
 class IndexedFile(Record, frozen=True, kw_only=True):
@@ -33,6 +33,28 @@ class Snapshot(Record, frozen=True, kw_only=True):
 
     schema: Literal[1] = 1
     files: tuple[IndexedFile, ...]
+
+
+class PageWriter(Record, frozen=True, kw_only=True):
+    """A publisher that may be writing pages: its own name, the snapshot that it writes them for, and since when (UTC, ISO 8601)."""
+
+    writer: str
+    snapshot: Sha256
+    since: str
+
+
+class ShownPages(Record, frozen=True, kw_only=True):
+    """What the pages of an index can show: each of them is as one of the snapshots that are named here has it.
+
+    ``snapshot`` is the one that all were brought to, None when nothing is known; ``writers`` are those that may have written others since.
+    ``format`` is the number of the pages' form, ``slash_keys`` whether they lie under keys that end in ``/`` too.
+    """
+
+    schema: Literal[1] = 1
+    format: int
+    slash_keys: bool
+    snapshot: Sha256 | None
+    writers: tuple[PageWriter, ...] = ()
 
 
 class PublishedIndex(Record, frozen=True, kw_only=True):

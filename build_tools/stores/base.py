@@ -6,21 +6,44 @@ The interface is the part of S3 that publishing needs, so that a folder and a bu
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from build_tools.errors import HipwrightError
 from build_tools.types import ObjectKey, Sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-__all__ = ["Content", "Listed", "ObjectInfo", "Store", "join_key", "parse_key"]
+__all__ = ["READ_ONLY", "Abilities", "Content", "Listed", "ObjectInfo", "Store", "join_key", "parse_key"]
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
 _ALWAYS_FORBIDDEN = frozenset("\\")
 _MAXIMUM_BYTES = 1024
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Abilities:
+    """What a store can do beyond what every store does; what one cannot, the store itself makes up for or refuses.
+
+    Parameters
+    ----------
+    slash_keys
+        Whether a key may end in ``/`` and hold bytes, as the page of a folder does.
+    conditional_copy
+        Whether a copy inside the store takes a condition in one call.
+    byte_order
+        Whether the server itself lists by the bytes of keys, so that a listing is read on while its first rows are used.
+    """
+
+    slash_keys: bool = False
+    conditional_copy: bool = False
+    byte_order: bool = False
+
+
+READ_ONLY: Final = Abilities()
+"""What a store can that is only read: nothing is found out about it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +93,17 @@ class Store(Protocol):
     @property
     def serves_folders(self) -> bool:
         """Whether an address that ends in ``/`` gives the ``index.html`` of that folder, which is how installers read an index."""
+        ...
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the store can; of a bucket that is not Amazon's this is found out once, by objects that are removed again.
+
+        Raises
+        ------
+        HipwrightError
+            ``store-unusable`` when writes with a condition are carried out although it does not hold, on which publishing stands.
+        """
         ...
 
     def is_open(self, key: str) -> bool:
@@ -135,13 +169,14 @@ class Store(Protocol):
         sha256: Sha256 | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
     ) -> ObjectInfo:
         """Write an object whole or not at all.
 
         Parameters
         ----------
         key
-            Where to.
+            Where to; one that ends in ``/`` needs ``slash_keys``.
         body
             The bytes, or the file to read them from.
         content_type
@@ -154,6 +189,9 @@ class Store(Protocol):
             Write only when there is no object of that key.
         if_match
             Write only over the object that has this etag.
+        on_bytes
+            Takes how many more bytes are there, in the caller's thread; of an upload that goes on, those of before too, so that
+            what it was told adds up to the size.
 
         Raises
         ------
@@ -163,16 +201,62 @@ class Store(Protocol):
         """
         ...
 
+    def copy_from(
+        self,
+        source: Store,
+        source_key: str,
+        key: str,
+        *,
+        sha256: Sha256,
+        content_type: str,
+        cache_seconds: int,
+        if_absent: bool = False,
+        if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> ObjectInfo:
+        """Write an object of a store under another key, or into another store, whole or not at all.
+
+        Two stores of one server leave the bytes there; otherwise they pass through this machine and are compared with ``sha256``.
+
+        Parameters
+        ----------
+        source
+            The store that has it; may be this one.
+        source_key
+            Its key there.
+        key
+            Where to; one that ends in ``/`` needs ``slash_keys``.
+        sha256
+            What the bytes must be.
+        content_type
+            What the copy is served as.
+        cache_seconds
+            How long clients may keep the copy unasked, in seconds.
+        if_absent
+            Write only when there is no object of that key.
+        if_match
+            Write only over the object that has this etag.
+        on_bytes
+            As :meth:`put` has it.
+
+        Raises
+        ------
+        HipwrightError
+            ``nothing-published`` when the source has no such object, ``output-changed`` when it has other bytes or is changed
+            meanwhile, and what :meth:`put` raises.
+        """
+        ...
+
     def delete(self, key: str) -> None:
         """Remove an object; nothing happens when there is none."""
         ...
 
 
-def parse_key(text: str, *, foreign: bool = False) -> ObjectKey:
+def parse_key(text: str, *, foreign: bool = False, slash: bool = False) -> ObjectKey:
     """Return text as a key that a bucket, a folder on Linux and a folder on Windows can all hold.
 
     With ``foreign`` it may be one that others wrote into a bucket and that is only read: it may have characters that a Windows folder
-    refuses, such as the colon of ``gfx942:xnack+``.
+    refuses, such as the colon of ``gfx942:xnack+``. With ``slash`` it may end in ``/``, which a bucket alone can hold.
 
     Raises
     ------
@@ -186,7 +270,7 @@ def parse_key(text: str, *, foreign: bool = False) -> ObjectKey:
         reason = f"is longer than {_MAXIMUM_BYTES} bytes"
     elif any(character in (_ALWAYS_FORBIDDEN if foreign else _FORBIDDEN) or not character.isprintable() for character in text):
         reason = "has a character that not every store can hold"
-    elif any(part in {"", ".", ".."} or part[-1] in ". " for part in text.split("/")):
+    elif any(part in {"", ".", ".."} or part[-1] in ". " for part in (text.removesuffix("/") if slash else text).split("/")):
         reason = "has a part that is empty, is . or .., or ends in a dot or a space"
     else:
         return ObjectKey(text)

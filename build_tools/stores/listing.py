@@ -17,16 +17,18 @@ from build_tools import digest
 from build_tools.environments.network import Network, Response
 from build_tools.environments.page import read_hrefs
 from build_tools.errors import HipwrightError
-from build_tools.stores.base import Content, Listed, ObjectInfo, parse_key
+from build_tools.stores.base import READ_ONLY, Abilities, Content, Listed, ObjectInfo, parse_key
 from build_tools.stores.reading import SMALL_BYTES, body_stream, compare_noted, copied, nothing_there, too_large
 from build_tools.types import ObjectKey, Sha256
 from build_tools.urls import redact, without_query
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
     from xml.etree.ElementTree import Element
+
+    from build_tools.stores.base import Store
 
 __all__ = ["ListingStore"]
 
@@ -76,6 +78,11 @@ class ListingStore:
     def url(self, key: str = "") -> str:
         """Return the address of a key."""
         return self._root + quote(key, safe="/")
+
+    @property
+    def abilities(self) -> Abilities:
+        """None: it is only read."""
+        return READ_ONLY
 
     @property
     def serves_folders(self) -> bool:
@@ -167,8 +174,25 @@ class ListingStore:
         sha256: Sha256 | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
     ) -> ObjectInfo:
-        del body, content_type, cache_seconds, sha256, if_absent, if_match
+        del body, content_type, cache_seconds, sha256, if_absent, if_match, on_bytes
+        self._refuse(key)
+
+    def copy_from(  # noqa: D102 - as above
+        self,
+        source: Store,
+        source_key: str,
+        key: str,
+        *,
+        sha256: Sha256,
+        content_type: str,
+        cache_seconds: int,
+        if_absent: bool = False,
+        if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> ObjectInfo:
+        del source, source_key, sha256, content_type, cache_seconds, if_absent, if_match, on_bytes
         self._refuse(key)
 
     def delete(self, key: str) -> None:

@@ -13,6 +13,7 @@ import mimetypes
 import os
 import secrets
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -22,12 +23,17 @@ import filelock
 from build_tools import digest, files
 from build_tools.errors import HipwrightError
 from build_tools.receipts.record import Record, from_json, to_json
-from build_tools.stores.base import Content, Listed, ObjectInfo, parse_key
+from build_tools.stores.base import Abilities, Content, Listed, ObjectInfo, parse_key
+from build_tools.stores.body import StoredBody, body_of, prove_bytes
+from build_tools.stores.copying import meant_object
 from build_tools.stores.reading import SMALL_BYTES, bounded, nothing_there, too_large
 from build_tools.types import ObjectKey, Sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from build_tools.stores.base import Store
+    from build_tools.stores.body import Body
 
 __all__ = ["FolderStore"]
 
@@ -47,6 +53,22 @@ class _Note(Record, frozen=True, kw_only=True):
     mtime_ns: int
     content_type: str
     cache_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Served:
+    """How an object is served."""
+
+    content_type: str
+    cache_seconds: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Condition:
+    """What must hold for a write to be carried out."""
+
+    if_absent: bool
+    if_match: str | None
 
 
 class FolderStore:
@@ -76,6 +98,11 @@ class FolderStore:
     def url(self, key: str = "") -> str:
         """Return the ``file:`` URL of a key."""
         return f"{self._root.as_uri().rstrip('/')}/{quote(key, safe='/')}"
+
+    @property
+    def abilities(self) -> Abilities:
+        """What a folder can: no file's name ends in ``/``."""
+        return Abilities(conditional_copy=True, byte_order=True)
 
     @property
     def serves_folders(self) -> bool:
@@ -160,27 +187,58 @@ class FolderStore:
         sha256: Sha256 | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
     ) -> ObjectInfo:
         """Write an object whole or not at all; see :meth:`build_tools.stores.base.Store.put`."""
+        served = _Served(content_type=content_type, cache_seconds=cache_seconds)
+        condition = _Condition(if_absent=if_absent, if_match=if_match)
+        return self._write(key, body_of(body, name=key), sha256, served=served, condition=condition, on_bytes=on_bytes)
+
+    def copy_from(
+        self,
+        source: Store,
+        source_key: str,
+        key: str,
+        *,
+        sha256: Sha256,
+        content_type: str,
+        cache_seconds: int,
+        if_absent: bool = False,
+        if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> ObjectInfo:
+        """Write an object of a store under another key; see :meth:`build_tools.stores.base.Store.copy_from`."""
+        body = StoredBody(store=source, info=meant_object(source, source_key, sha256), meant=sha256)
+        served = _Served(content_type=content_type, cache_seconds=cache_seconds)
+        condition = _Condition(if_absent=if_absent, if_match=if_match)
+        return self._write(key, body, sha256, served=served, condition=condition, on_bytes=on_bytes)
+
+    def _write(
+        self,
+        key: str,
+        body: Body,
+        sha256: Sha256 | None,
+        *,
+        served: _Served,
+        condition: _Condition,
+        on_bytes: Callable[[int], None] | None,
+    ) -> ObjectInfo:
         path = self._path(key, writing=True)
         try:
             with self._partial() as partial:
-                found = _copy(body, partial)
-                if sha256 is not None and found != sha256:
-                    source = body if isinstance(body, Path) else key
-                    message = f"{source} has other bytes than recorded: {found}, not {sha256}"
-                    raise HipwrightError("output-changed", message, hint="make it again, or look who changed it")
+                found = _fill(partial, body, on_bytes)
+                prove_bytes(body.name, found, sha256)
                 status = partial.stat()
                 note = _Note(
                     key=key,
                     sha256=found,
                     size=status.st_size,
                     mtime_ns=status.st_mtime_ns,
-                    content_type=content_type,
-                    cache_seconds=cache_seconds,
+                    content_type=served.content_type,
+                    cache_seconds=served.cache_seconds,
                 )
                 with self._locked():
-                    self._demand(key, if_absent=if_absent, if_match=if_match)
+                    self._demand(key, condition)
                     path.parent.mkdir(parents=True, exist_ok=True)
                     # The note first: an object that can be seen has one, and one without its object is never believed.
                     files.write_bytes(self._note_path(key), to_json(note))
@@ -250,13 +308,13 @@ class FolderStore:
                 if time.time() - left_over.stat().st_mtime > _STALE_SECONDS:
                     left_over.unlink()
 
-    def _demand(self, key: str, *, if_absent: bool, if_match: str | None) -> None:
+    def _demand(self, key: str, condition: _Condition) -> None:
         """Check a write's condition; the lock is held."""
-        if if_absent and self._path(key).exists():
+        if condition.if_absent and self._path(key).exists():
             raise HipwrightError("write-conflict", f"{key} is already in {self._root}")
-        if if_match is not None:
+        if condition.if_match is not None:
             now = self.head(key)
-            if now is None or now.etag != if_match:
+            if now is None or now.etag != condition.if_match:
                 raise HipwrightError("write-conflict", f"{key} in {self._root} was changed by someone else")
 
     def _unusable(self, what: str, error: OSError) -> HipwrightError:
@@ -279,19 +337,15 @@ def _info(key: str, size: int, sha256: Sha256, note: _Note | None) -> ObjectInfo
     )
 
 
-def _copy(body: bytes | Path, target: Path) -> Sha256:
+def _fill(target: Path, body: Body, on_bytes: Callable[[int], None] | None) -> Sha256:
     """Write the body to ``target`` and return its SHA-256, taken in the same pass."""
     hasher = hashlib.sha256()
-    with contextlib.ExitStack() as stack:
-        sink = stack.enter_context(target.open("xb"))
-        if isinstance(body, bytes):
-            hasher.update(body)
-            sink.write(body)
-        else:
-            source = stack.enter_context(body.open("rb"))
-            while piece := source.read(_PIECE):
-                hasher.update(piece)
-                sink.write(piece)
+    with target.open("xb") as sink:
+        for piece in body.pieces(_PIECE):
+            hasher.update(piece)
+            sink.write(piece)
+            if on_bytes is not None:
+                on_bytes(len(piece))
         sink.flush()
         os.fsync(sink.fileno())
     return Sha256(hasher.hexdigest())

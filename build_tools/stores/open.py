@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from build_tools import files
-from build_tools.environments.network import Network
 from build_tools.errors import HipwrightError
-from build_tools.stores.local import FolderStore
-from build_tools.urls import foreign_scheme, is_url, without_query
+from build_tools.stores.base import parse_key
+from build_tools.urls import foreign_scheme, is_url, redact, without_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from build_tools.environments.network import Network
     from build_tools.stores.base import Store
+    from build_tools.stores.s3_access import Access
 
 __all__ = ["open_store"]
 
+_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _KINDS: Final = "a folder, file:///folder, s3://bucket/prefix, or to read only an https:// listing"
 
 
@@ -31,8 +34,9 @@ def open_store(
     endpoint_url: str | None = None,
     region: str | None = None,
     machine: Mapping[str, str] | None = None,
-    network: Callable[[], Network] = Network,
+    network: Callable[[], Network] | None = None,
     option: str = "--store",
+    journal: Path | None = None,
 ) -> Store:
     """Return the store that an address names.
 
@@ -52,9 +56,12 @@ def open_store(
     machine
         The environment as found, for credentials of S3.
     network
-        What tells how addresses of listings are read; asked only for one.
+        What tells how addresses of listings are read, asked only for one; None for as this machine reads any.
     option
         What names another folder, for hints.
+    journal
+        The folder where it is kept how far uploads of large files into a bucket are, so that another process goes on with them; None
+        for none.
 
     Raises
     ------
@@ -63,11 +70,14 @@ def open_store(
         ``no-credentials`` when a bucket is to be written and this machine may not; ``source-unreachable``.
     """
     if address.lower().startswith("s3://"):
-        from build_tools.stores.s3 import open_bucket  # noqa: PLC0415 - a folder needs nothing of it
+        from build_tools.stores.s3_access import Access  # noqa: PLC0415 - a folder needs nothing of it
 
-        return open_bucket(address, writing=writing, endpoint_url=endpoint_url, region=region, machine=machine or {})
+        access = Access(machine=machine or {}, endpoint_url=endpoint_url, region=region)
+        return _bucket(address, access, writing=writing, journal=journal)
     if address.lower().startswith(("http://", "https://")):
         return _listing(address, network, writing=writing)
+    from build_tools.stores.local import FolderStore  # noqa: PLC0415 - nor does a bucket of a folder
+
     root = _folder(address, base)
     if root.exists() and not root.is_dir():
         raise HipwrightError("store-unusable", f"the store {root} is a file, not a folder", hint=f"name a folder with {option}")
@@ -82,13 +92,31 @@ def open_store(
     return FolderStore(root, option=option)
 
 
-def _listing(address: str, network: Callable[[], Network], *, writing: bool) -> Store:
+def _bucket(address: str, access: Access, *, writing: bool, journal: Path | None) -> Store:
+    from build_tools.stores.s3 import S3Store  # noqa: PLC0415 - as above
+
+    bucket, _, prefix = address[len("s3://") :].partition("/")
+    prefix = prefix.strip("/")
+    if not _BUCKET.fullmatch(bucket) or ".." in bucket:
+        message = f"{redact(address)} is no store that hipwright can use: no bucket has such a name"
+        raise HipwrightError("store-unusable", message, hint="name one as s3://bucket/prefix with --store")
+    try:
+        checked = parse_key(prefix) if prefix else ""
+    except HipwrightError as error:
+        raise HipwrightError("store-unusable", f"{redact(address)} is no store: {error.message}") from error
+    store = S3Store(bucket, checked, access=access, writing=writing, journal=journal)
+    if writing:
+        store.prove()
+    return store
+
+
+def _listing(address: str, network: Callable[[], Network] | None, *, writing: bool) -> Store:
     if writing:
         message = f"{without_query(address)} can be read from and not written to"
         raise HipwrightError("store-unusable", message, hint="name a folder or s3://bucket with --store")
     from build_tools.stores.listing import ListingStore  # noqa: PLC0415 - a folder needs nothing of it
 
-    return ListingStore(address, network=network())
+    return ListingStore(address, network=network() if network else None)
 
 
 def _folder(address: str, base: Path) -> Path:

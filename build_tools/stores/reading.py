@@ -13,11 +13,21 @@ from build_tools.errors import HipwrightError
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from build_tools.stores.base import ObjectInfo, Store
 
-__all__ = ["SMALL_BYTES", "body_stream", "bounded", "compare_noted", "copied", "copy_stream", "nothing_there", "too_large"]
+__all__ = [
+    "SMALL_BYTES",
+    "body_stream",
+    "bounded",
+    "compare_noted",
+    "copied",
+    "copy_stream",
+    "nothing_there",
+    "read_pieces",
+    "too_large",
+]
 
 SMALL_BYTES: Final = 256 << 20
 """No object that is read whole is larger: pages, snapshots, records. What is would fill the memory; it is read piece by piece."""
@@ -126,8 +136,23 @@ def copied(store: Store, key: str) -> Iterator[Path]:
         yield path
 
 
-def copy_stream(store: Store, info: ObjectInfo, path: Path) -> Sha256:
+def copy_stream(store: Store, info: ObjectInfo, path: Path, *, on_bytes: Callable[[int], None] | None = None) -> Sha256:
     """Copy an object to a file, go on where a connection broke, and return the SHA-256 of what was written.
+
+    ``on_bytes`` takes how many more bytes are there. Raises what :func:`read_pieces` does.
+    """
+    hasher = hashlib.sha256()
+    with path.open("wb") as sink:
+        for piece in read_pieces(store, info):
+            sink.write(piece)
+            hasher.update(piece)
+            if on_bytes is not None:
+                on_bytes(len(piece))
+    return Sha256(hasher.hexdigest())
+
+
+def read_pieces(store: Store, info: ObjectInfo) -> Iterator[bytes]:
+    """Yield an object's bytes piece by piece, on where a connection broke.
 
     Raises
     ------
@@ -135,22 +160,21 @@ def copy_stream(store: Store, info: ObjectInfo, path: Path) -> Sha256:
         ``source-unreachable`` when it breaks again and again; ``nothing-published`` or ``write-conflict`` when the object went or was
         changed meanwhile.
     """
-    hasher = hashlib.sha256()
     done, failures = 0, 0
-    with path.open("wb") as sink:
-        while done < info.size:
-            try:
-                with store.stream(info.key, start=done, etag=info.etag) as source:
-                    while piece := _read(source):
-                        sink.write(piece)
-                        hasher.update(piece)
-                        done += len(piece)
-            except _BrokenError as error:
-                failures += 1
-                if failures == _TRIES:
-                    message = f"cannot read {info.key} of {store.address}: {error}"
-                    raise HipwrightError("source-unreachable", message, hint="try again later") from error
-    return Sha256(hasher.hexdigest())
+    while done < info.size:
+        try:
+            with store.stream(info.key, start=done, etag=info.etag) as source:
+                while piece := _read(source):
+                    done += len(piece)
+                    yield piece
+            if done < info.size:
+                # A file that became shorter ends without a failure.
+                raise _BrokenError(f"it ended {info.size - done} bytes too early")  # noqa: TRY301 - as one that broke
+        except _BrokenError as error:
+            failures += 1
+            if failures == _TRIES:
+                message = f"cannot read {info.key} of {store.address}: {error}"
+                raise HipwrightError("source-unreachable", message, hint="try again later") from error
 
 
 class _BrokenError(Exception):

@@ -8,18 +8,24 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
-import secrets
 import threading
-from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
+from dataclasses import replace
+from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
-from build_tools.stores.base import Content, Listed, ObjectInfo, parse_key
+from build_tools.stores.base import READ_ONLY, Abilities, Content, Listed, ObjectInfo, parse_key
+from build_tools.stores.body import StoredBody, body_of
+from build_tools.stores.copying import meant_object, same_object
 from build_tools.stores.reading import SMALL_BYTES, body_stream, compare_noted, copied, nothing_there, too_large
-from build_tools.stores.s3_access import Access, Client, client_for, code_behind, code_of, status_of, translated
-from build_tools.stores.s3_put import MARK, SHA256, Condition, Upload, put_whole, sha256_of_checksum
+from build_tools.stores.s3_abilities import AMAZON, PROBES, find_out, is_amazon
+from build_tools.stores.s3_access import code_behind
+from build_tools.stores.s3_connection import GONE, BehindEndError, Connection
+from build_tools.stores.s3_copy import Origin, copy_inside
+from build_tools.stores.s3_put import MARK, Condition, Upload, is_whole, part_size_of, put_whole, sha256_of_checksum
+from build_tools.stores.s3_read import info_of, is_folder_mark, listed_rows, read_whole
+from build_tools.stores.s3_resume import journal_of
 from build_tools.types import ObjectKey, Sha256
 from build_tools.urls import redact
 
@@ -28,20 +34,17 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from botocore.exceptions import ClientError
     from mypy_boto3_s3.client import S3Client
 
-__all__ = ["S3Store", "open_bucket"]
+    from build_tools.stores.base import Store
+    from build_tools.stores.body import Body
+    from build_tools.stores.s3_access import Access
+    from build_tools.stores.s3_resume import Journal
 
-R = TypeVar("R")
+__all__ = ["S3Store"]
 
-_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_GONE: Final = frozenset({"NoSuchKey", "404", "NotFound"})
-_TRIES: Final = 3
 _PAGE: Final = 1000
 """How many objects a server is asked for at a time: the most that S3 gives."""
-
-_MAX_AGE: Final = re.compile(r"max-age=(\d+)")
 
 
 class S3Store:
@@ -57,15 +60,21 @@ class S3Store:
         How the server is reached.
     writing
         Whether it will be written: then nothing is asked for without credentials.
+    journal
+        The folder of this machine where it is kept how far uploads of large files are, so that they go on in another process; None for
+        none: what breaks off is then begun again.
     """
 
-    def __init__(self, bucket: str, prefix: str = "", *, access: Access, writing: bool = False) -> None:
+    def __init__(
+        self, bucket: str, prefix: str = "", *, access: Access, writing: bool = False, journal: Path | None = None
+    ) -> None:
         self._bucket: Final = bucket
         self._prefix: Final = prefix
-        self._access: Final = access
-        self._writing: Final = writing
+        self.access: Final = access
+        self._journal: Final = journal
+        self._server: Final = Connection(access, self.address, writing=writing)
         self._lock: Final = threading.Lock()
-        self._made: Client | None = None
+        self._abilities: Abilities | None = None
 
     def __repr__(self) -> str:
         return f"S3Store({self.address!r})"
@@ -77,7 +86,7 @@ class S3Store:
 
     def url(self, key: str = "") -> str:
         """Return the address of a key over HTTP, for those who may read it."""
-        server = self._access.server
+        server = self.access.server
         if server is not None:
             root = f"{redact(server)}/{self._bucket}"
         elif "." in self._bucket:
@@ -89,56 +98,64 @@ class S3Store:
 
     @property
     def serves_folders(self) -> bool:
-        """False: a bucket has objects alone, and none has a key that ends in ``/``."""
+        """False: a bucket has objects alone, and gives no other for a key that it has not."""
         return False
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the server can; of one that is not Amazon's and is only read, nothing is found out."""
+        writing = self._server.writing
+
+        def find(s3: S3Client) -> Abilities:
+            # A profile may name the server too.
+            if is_amazon(s3.meta.endpoint_url):
+                return AMAZON
+            return find_out(s3, self._bucket, self._prefix, address=self.address) if writing else READ_ONLY
+
+        with self._lock:
+            if self._abilities is None:
+                self._abilities = self._server.ask("try what the server can", find, writing=writing)
+            return self._abilities
 
     def is_open(self, key: str) -> bool:
         """Return whether the server gives the object to somebody without credentials."""
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only those pay for it who ask a bucket
-
-        try:
-            client_for(self._access, anonymous=True).s3.head_object(Bucket=self._bucket, Key=self._key(key))
-        except (BotoCoreError, ClientError):
-            return False
-        return True
+        return self._server.is_open(lambda s3: s3.head_object(Bucket=self._bucket, Key=self._key(key)))
 
     def prove(self) -> None:
-        """Find out whether the bucket is there and knows these credentials.
+        """Find out whether the bucket is there, knows these credentials, and lets them write.
 
         Raises
         ------
         HipwrightError
             ``store-unusable``, ``no-credentials`` or ``source-unreachable``. That nobody may list the bucket is no failure here.
         """
-        name = "list"
-        try:
-            self._ask(name, lambda s3: s3.list_objects_v2(Bucket=self._bucket, MaxKeys=1))
-        except HipwrightError as error:
-            if code_behind(error) != "AccessDenied":
-                raise
+        named: dict[str, Any] = {"Bucket": self._bucket, "Key": "/".join(part for part in (self._prefix, PROBES) if part)}
+
+        def begin(s3: S3Client) -> None:
+            # An upload that is begun and ended again tells who may write, and leaves nothing.
+            begun = s3.create_multipart_upload(**named)
+            with contextlib.suppress(Exception):
+                s3.abort_multipart_upload(**named, UploadId=begun["UploadId"])
+
+        self._server.ask("write", begin, writing=True)
 
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """Yield the objects below a prefix, by key; those whose names could not be asked for are left out."""
-        below = self._key(prefix) if prefix else self._prefix
-        below = f"{below}/" if below else ""
+        below = self._full(parse_key(prefix, foreign=True)) if prefix else self._prefix
+        what = f"list {prefix or 'the objects'}"
+
+        def ask(more: Mapping[str, Any]) -> Mapping[str, Any]:
+            return self._server.ask(what, lambda s3: s3.list_objects_v2(Bucket=self._bucket, **more))
+
         cut = len(self._prefix) + 1 if self._prefix else 0
-
-        def read(s3: S3Client) -> list[Listed]:
-            pages = s3.get_paginator("list_objects_v2").paginate(
-                Bucket=self._bucket, Prefix=below, PaginationConfig={"PageSize": _PAGE}
-            )
-            rows = ((row["Key"][cut:], row["Size"]) for page in pages for row in page.get("Contents", ()))
-            return [Listed(key=ObjectKey(key), size=size) for key, size in rows if _is_key(key)]
-
-        # Not every server lists in the order of the keys.
-        yield from sorted(self._ask(f"list {prefix or 'the objects'}", read), key=lambda one: one.key.encode())
+        rows = listed_rows(ask, f"{below}/" if below else "", page=_PAGE, cut=cut)
+        known = self._abilities
+        yield from rows if known is not None and known.byte_order else sorted(rows, key=lambda one: one.key.encode())
 
     def head(self, key: str) -> ObjectInfo | None:
         """Return what is known about an object without reading it."""
-        name = self._key(key)
-        ask: Any = {"Bucket": self._bucket, "Key": name, "ChecksumMode": "ENABLED"}
-        answer = self._ask_for(f"ask for {key}", lambda s3: s3.head_object(**ask))
-        return None if answer is None else _info(key, answer)
+        answer = self._head(key)
+        return None if answer is None else info_of(key, answer)
 
     def get(self, key: str) -> Content | None:
         """Return an object whole.
@@ -149,16 +166,16 @@ class S3Store:
             ``hash-mismatch`` when the bytes are others than were put; what the server says.
         """
         name = self._key(key)
-        found = self._ask_for(f"read {key}", lambda s3: _read_whole(s3, self._bucket, name))
-        if found is None:
+        found = self._server.ask_for(f"read {key}", lambda s3: read_whole(s3, self._bucket, name))
+        if found is None or is_folder_mark(key, len(found[1])):
             return None
         answer, data = found
         if len(data) > SMALL_BYTES:
             raise too_large(key, self)
-        info = _info(key, answer)
+        info = info_of(key, answer)
         actual = digest.of_bytes(data)
         compare_noted(self, key, info.sha256, actual)
-        return Content(data=data, info=_info(key, answer, sha256=actual))
+        return Content(data=data, info=info_of(key, answer, sha256=actual))
 
     @contextlib.contextmanager
     def stream(self, key: str, *, start: int = 0, end: int | None = None, etag: str | None = None) -> Iterator[IO[bytes]]:
@@ -173,8 +190,8 @@ class S3Store:
             ask["IfMatch"] = etag
 
         try:
-            answer = self._ask_for(f"read {key}", lambda s3: s3.get_object(**ask), empty=("InvalidRange", "416"))
-        except _BehindEndError:
+            answer = self._server.ask_for(f"read {key}", lambda s3: s3.get_object(**ask), empty=("InvalidRange", "416"))
+        except BehindEndError:
             yield io.BytesIO()
             return
         if answer is None:
@@ -201,36 +218,127 @@ class S3Store:
         sha256: Sha256 | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
     ) -> ObjectInfo:
         """Write an object whole or not at all; see :meth:`build_tools.stores.base.Store.put`."""
+        name, found = self._key_to_write(key), body_of(body, name=key)
         upload = Upload(
             bucket=self._bucket,
-            key=self._key(key, writing=True),
-            shown=key,
-            body=body,
+            key=name,
             content_type=content_type,
-            cache_control=f"max-age={cache_seconds}" if cache_seconds else "no-cache",
+            cache_seconds=cache_seconds,
             sha256=sha256,
             condition=Condition(if_absent=if_absent, if_match=if_match),
-            mark=secrets.token_hex(8),
+            on_bytes=on_bytes or _nobody,
         )
-        if not self._client(writing=True).signed:
-            raise self._without_credentials()
-        try:
-            etag, actual, size = self._ask(f"write {key}", lambda s3: put_whole(s3, upload), writing=True)
-        except HipwrightError as error:
-            ours = self._overtaken(error, key, upload)
-            if ours is None:
-                raise
-            return ours
-        return ObjectInfo(
-            key=ObjectKey(key), size=size, etag=etag, sha256=actual, content_type=content_type, cache_seconds=cache_seconds
+        return self._put(key, upload, found, self._journal)
+
+    def copy_from(
+        self,
+        source: Store,
+        source_key: str,
+        key: str,
+        *,
+        sha256: Sha256,
+        content_type: str,
+        cache_seconds: int,
+        if_absent: bool = False,
+        if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> ObjectInfo:
+        """Write an object of a store under another key; see :meth:`build_tools.stores.base.Store.copy_from`."""
+        name, info = self._key_to_write(key), meant_object(source, source_key, sha256)
+        upload = Upload(
+            bucket=self._bucket,
+            key=name,
+            content_type=content_type,
+            cache_seconds=cache_seconds,
+            sha256=sha256,
+            condition=Condition(if_absent=if_absent, if_match=if_match),
+            on_bytes=on_bytes or _nobody,
         )
+        # What its own server notes no SHA-256 of is proved by its bytes.
+        if isinstance(source, S3Store) and info.size and info.sha256 and self.access.reaches_what(source.access):
+            return self._copy(key, upload, source, info, info.sha256)
+        self._put(key, upload, StoredBody(store=source, info=info, meant=sha256), None)
+        return self._prove_copy(key, upload, info)
 
     def delete(self, key: str) -> None:
         """Remove an object; nothing happens when there is none."""
-        name = self._key(key, writing=True)
-        self._ask(f"delete {key}", lambda s3: s3.delete_object(Bucket=self._bucket, Key=name), writing=True)
+        name = self._key_to_write(key)
+        self._server.ask(f"delete {key}", lambda s3: s3.delete_object(Bucket=self._bucket, Key=name), writing=True)
+
+    def _put(self, key: str, upload: Upload, body: Body, journal: Path | None) -> ObjectInfo:
+        with self._journal_of(upload, body, journal) as kept:
+            upload = replace(upload, mark=kept.mark)
+            try:
+                etag, actual, size = self._server.ask(f"write {key}", lambda s3: put_whole(s3, upload, body, kept), writing=True)
+            except HipwrightError as error:
+                ours = self._overtaken(error, key, upload)
+                if ours is None:
+                    raise
+                return ours
+        return ObjectInfo(
+            key=ObjectKey(key),
+            size=size,
+            etag=etag,
+            sha256=actual,
+            content_type=upload.content_type,
+            cache_seconds=upload.cache_seconds,
+        )
+
+    def _copy(self, key: str, upload: Upload, source: S3Store, info: ObjectInfo, sha256: Sha256) -> ObjectInfo:
+        conditional = self.abilities.conditional_copy
+        origin = Origin(bucket=source._bucket, key=source._key(info.key), etag=info.etag, sha256=sha256, size=info.size)
+        try:
+            self._server.ask(
+                f"copy {info.key} to {key}", lambda s3: copy_inside(s3, upload, origin, conditional=conditional), writing=True
+            )
+        except HipwrightError as error:
+            if error.code.name == "write-conflict" or code_behind(error) in GONE:
+                same_object(source, info)
+            if self._overtaken(error, key, upload) is None:
+                raise
+        if not conditional:
+            # The server may not have looked at what the source was to be.
+            try:
+                same_object(source, info)
+            except HipwrightError:
+                self._remove_own(key, upload)
+                raise
+        return self._prove_copy(key, upload, info)
+
+    def _prove_copy(self, key: str, upload: Upload, origin: ObjectInfo) -> ObjectInfo:
+        """Ask for a copy and compare what is known of it with what it was to be; one that is something else is removed."""
+        answer = self._head(key)
+        if answer is None or not _is_by(answer, upload):
+            raise HipwrightError("write-conflict", f"{key} in {self.address} was changed by someone else just now")
+        found, counted = info_of(key, answer), sha256_of_checksum(answer)
+        is_like = (found.size, found.sha256) == (origin.size, upload.sha256) and counted in {None, upload.sha256}
+        if is_like and (found.content_type, found.cache_seconds) == (upload.content_type, upload.cache_seconds):
+            return found
+        self._remove_own(key, upload)
+        message = f"the copy of {origin.key} to {key} in {self.address} is not what it was to be, and was removed"
+        raise HipwrightError("store-unusable" if is_like else "output-changed", message, hint="look who writes there")
+
+    def _remove_own(self, key: str, upload: Upload) -> None:
+        """Remove what an upload wrote, unless somebody else wrote there since."""
+        answer = self._head(key)
+        if answer is not None and _is_by(answer, upload):
+            only: dict[str, Any] = {**upload.named, "IfMatch": answer["ETag"]}
+            self._server.ask(f"delete {key}", lambda s3: s3.delete_object(**only), writing=True)
+
+    def _journal_of(self, upload: Upload, body: Body, folder: Path | None) -> AbstractContextManager[Journal]:
+        about: dict[str, Any] = {}
+        if folder is not None and not is_whole(body.size):
+            about = {
+                "server": self.access.server,
+                **upload.named,
+                "sha256": upload.sha256 or body.sha256(),
+                "size": body.size,
+                "served": [upload.content_type, upload.cache_seconds],
+            }
+        return journal_of(folder if about else None, about, part_size=part_size_of(body.size), mark=upload.mark)
 
     def _overtaken(self, error: HipwrightError, key: str, upload: Upload) -> ObjectInfo | None:
         """Return the object when a write that was refused had been carried out before: its answer was lost and it was sent again.
@@ -241,142 +349,36 @@ class S3Store:
             ``write-conflict``, when it was somebody else's.
         """
         condition = upload.condition
-        conditional = condition.if_absent or condition.if_match is not None
         code = code_behind(error)
-        refused = conditional and (error.code.name == "write-conflict" or code in _GONE)
+        refused = bool(condition) and (error.code.name == "write-conflict" or code in GONE)
         if not refused and code != "NoSuchUpload":
             return None
-        answer: Any = self._ask_for(f"ask for {key}", lambda s3: s3.head_object(Bucket=self._bucket, Key=upload.key))
-        if answer is not None and answer.get("Metadata", {}).get(MARK) == upload.mark:
-            return _info(key, answer)
+        answer = self._head(key)
+        if answer is not None and _is_by(answer, upload):
+            return info_of(key, answer)
         if not refused:
             return None
         reason = "is already in" if condition.if_absent else "was changed by someone else in"
         raise HipwrightError("write-conflict", f"{key} {reason} {self.address}") from error
 
-    def _key(self, key: str, *, writing: bool = False) -> str:
-        checked = parse_key(key, foreign=not writing)
-        return f"{self._prefix}/{checked}" if self._prefix else checked
+    def _head(self, key: str) -> Mapping[str, Any] | None:
+        ask: Any = {"Bucket": self._bucket, "Key": self._key(key), "ChecksumMode": "ENABLED"}
+        answer = self._server.ask_for(f"ask for {key}", lambda s3: s3.head_object(**ask))
+        return None if answer is None or is_folder_mark(key, answer["ContentLength"]) else answer
 
-    def _client(self, *, writing: bool = False) -> Client:
-        with self._lock:
-            if self._made is None:
-                self._made = client_for(self._access)
-            if (writing or self._writing) and not self._made.signed:
-                raise self._without_credentials()
-            return self._made
+    def _key(self, key: str) -> str:
+        return self._full(parse_key(key, foreign=True, slash=True))
 
-    def _without_credentials(self) -> HipwrightError:
-        message = f"to write to {self.address} needs credentials, and this machine has none for it"
-        hint = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE; or name a folder with --store"
-        return HipwrightError("no-credentials", message, hint=hint)
+    def _key_to_write(self, key: str) -> str:
+        return self._full(parse_key(key, slash=key.endswith("/") and self.abilities.slash_keys))
 
-    def _ask(self, what: str, ask: Callable[[S3Client], R], *, writing: bool = False) -> R:
-        """Return the server's answer.
-
-        What is only read is asked for without credentials when these are refused: old ones must not hide what is open to everybody.
-        """
-        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - only those pay for it who ask a bucket
-
-        client = self._client(writing=writing)
-        try:
-            return ask(client.s3)
-        except ClientError as error:
-            if client.signed and not (writing or self._writing) and _is_refusal(error):
-                with contextlib.suppress(ClientError, BotoCoreError):
-                    return self._without_signing(ask)
-            raise translated(error, what, self.address) from error
-        except BotoCoreError as error:
-            raise translated(error, what, self.address) from error
-
-    def _without_signing(self, ask: Callable[[S3Client], R]) -> R:
-        open_client = client_for(self._access, anonymous=True)
-        answer = ask(open_client.s3)
-        with self._lock:
-            self._made = open_client
-        return answer
-
-    def _ask_for(self, what: str, ask: Callable[[S3Client], R], *, empty: tuple[str, ...] = ()) -> R | None:
-        """Return the server's answer about an object, None when there is none."""
-        try:
-            return self._ask(what, ask)
-        except HipwrightError as error:
-            code = code_behind(error)
-            if code in empty:
-                raise _BehindEndError from error
-            if code in _GONE:
-                return None
-            raise
+    def _full(self, key: str) -> str:
+        return f"{self._prefix}/{key}" if self._prefix else key
 
 
-class _BehindEndError(Exception):
-    """What is asked for lies behind the end of the object."""
+def _is_by(answer: Mapping[str, Any], upload: Upload) -> bool:
+    return bool(answer.get("Metadata", {}).get(MARK) == upload.mark)
 
 
-def open_bucket(
-    address: str, *, writing: bool, endpoint_url: str | None, region: str | None, machine: Mapping[str, str]
-) -> S3Store:
-    """Return the store that ``s3://bucket/prefix`` names; one that will be written is asked whether it is there.
-
-    Raises
-    ------
-    HipwrightError
-        ``store-unusable`` when that is no bucket's name or there is none; ``no-credentials``; ``source-unreachable``.
-    """
-    bucket, _, prefix = address[len("s3://") :].partition("/")
-    prefix = prefix.strip("/")
-    if not _BUCKET.fullmatch(bucket) or ".." in bucket:
-        message = f"{redact(address)} is no store that hipwright can use: no bucket has such a name"
-        raise HipwrightError("store-unusable", message, hint="name one as s3://bucket/prefix with --store")
-    try:
-        checked = parse_key(prefix) if prefix else ""
-    except HipwrightError as error:
-        raise HipwrightError("store-unusable", f"{redact(address)} is no store: {error.message}") from error
-    store = S3Store(bucket, checked, access=Access(machine=machine, endpoint_url=endpoint_url, region=region), writing=writing)
-    if writing:
-        store.prove()
-    return store
-
-
-def _read_whole(s3: S3Client, bucket: str, key: str) -> tuple[Mapping[str, Any], bytes]:
-    """Return an object; what breaks off is asked for again, which Amazon's library does only until an answer begins."""
-    from botocore.exceptions import HTTPClientError, IncompleteReadError  # noqa: PLC0415 - who is here has paid for it
-
-    for left in reversed(range(_TRIES)):
-        answer: Any = s3.get_object(Bucket=bucket, Key=key)
-        try:
-            with contextlib.closing(answer["Body"]) as body:
-                # An answer that was cut by its reader is not looked at for its end.
-                large = answer["ContentLength"] > SMALL_BYTES
-                return answer, body.read(SMALL_BYTES + 1 if large else None)
-        except (HTTPClientError, IncompleteReadError):
-            if not left:
-                raise
-    raise AssertionError(key)
-
-
-def _is_refusal(error: ClientError) -> bool:
-    # Answers without a body, and to old tokens, have the status 400.
-    return status_of(error) in {400, 401, 403} and code_of(error) not in {"InvalidRange", "InvalidArgument"}
-
-
-def _is_key(text: str) -> bool:
-    try:
-        parse_key(text, foreign=True)
-    except HipwrightError:
-        # A mark of a folder, or an object that somebody else put under a name that leads out of its folder.
-        return False
-    return True
-
-
-def _info(key: str, answer: Mapping[str, Any], *, sha256: Sha256 | None = None) -> ObjectInfo:
-    noted = answer.get("Metadata", {}).get(SHA256) or sha256_of_checksum(answer)
-    aged = _MAX_AGE.search(answer.get("CacheControl", ""))
-    return ObjectInfo(
-        key=ObjectKey(key),
-        size=int(answer["ContentLength"]),
-        etag=str(answer["ETag"]),
-        sha256=sha256 or (Sha256(noted) if noted else None),
-        content_type=str(answer.get("ContentType", "application/octet-stream")),
-        cache_seconds=int(aged[1]) if aged else 0,
-    )
+def _nobody(_count: int) -> None:
+    """Take what nobody asked for."""

@@ -7,6 +7,7 @@ machine in Amazon's own net is given) Amazon's library finds as it always does.
 from __future__ import annotations
 
 import functools
+import os
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -17,11 +18,12 @@ from build_tools.urls import mask_userinfo, redact, without_query
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from botocore.credentials import Credentials
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.session import Session
     from mypy_boto3_s3.client import S3Client
 
-__all__ = ["Access", "Client", "client_for", "code_behind", "code_of", "status_of", "translated"]
+__all__ = ["Access", "Client", "can_pass", "client_for", "code_behind", "code_of", "status_of", "translated"]
 
 _CONNECT_SECONDS: Final = 10
 _SILENT_SECONDS: Final = 60
@@ -39,6 +41,8 @@ _CREDENTIALS: Final[Mapping[str, str]] = {
     "SignatureDoesNotMatch": "AWS_SECRET_ACCESS_KEY is not the secret of AWS_ACCESS_KEY_ID",
     "InvalidAccessKeyId": "AWS_ACCESS_KEY_ID is of another server or account",
     "InvalidToken": "AWS_SESSION_TOKEN does not go with the other two",
+    "InvalidIdentityToken": "see which tokens the role of AWS_ROLE_ARN takes",
+    "IDPRejectedClaim": "see which tokens the role of AWS_ROLE_ARN takes",
     "ExpiredToken": "get new credentials: these have run out",
     "ExpiredTokenException": "get new credentials: these have run out",
     "TokenRefreshRequired": "get new credentials: these have run out",
@@ -51,6 +55,7 @@ _CREDENTIALS: Final[Mapping[str, str]] = {
 }
 _ELSEWHERE: Final = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"})
 _OVERTAKEN: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409"})
+_BUSY: Final = frozenset({"SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "408", "429"})
 _DAMAGED: Final = frozenset({"BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"})
 
 
@@ -71,6 +76,15 @@ class Access:
     machine: Mapping[str, str] = field(default_factory=dict, repr=False)
     endpoint_url: str | None = None
     region: str | None = None
+
+    @property
+    def names(self) -> tuple[tuple[str, str], ...]:
+        """What the environment says to Amazon's library."""
+        return tuple(sorted((name, value) for name, value in self.machine.items() if name.startswith("AWS_")))
+
+    def reaches_what(self, other: Access) -> bool:
+        """Return whether this is how the other's server is reached, by the same credentials."""
+        return (self.server, self.names) == (other.server, other.names)
 
     @property
     def server(self) -> str | None:
@@ -113,8 +127,7 @@ def client_for(access: Access, *, anonymous: bool = False) -> Client:
     HipwrightError
         ``no-credentials`` when credentials are set up and cannot be had; ``store-unusable`` for an address that is no server's.
     """
-    machine = tuple(sorted((name, value) for name, value in access.machine.items() if name.startswith("AWS_")))
-    return _make_client(machine, access.server, access.region, anonymous=anonymous)
+    return _make_client(access.names, access.server, access.region, anonymous=anonymous)
 
 
 @functools.lru_cache(maxsize=16)
@@ -137,10 +150,12 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
             session.set_config_variable(variable, machine[name])
     named = region or machine.get("AWS_REGION") or machine.get("AWS_DEFAULT_REGION")
     try:
-        signed = not anonymous and _find_credentials(session, machine)
+        signed = not anonymous and _find_credentials(session, machine, named)
         config = Config(
             signature_version=None if signed else UNSIGNED,
             region_name=named or session.get_config_variable("region") or _REGION,
+            # Tried again is what can pass: a lost connection, silence, the answers 500, 502, 503, 504 and 429, and what says that too
+            # much was asked. Whatever else a server refuses, it would refuse again.
             retries={"mode": "standard", "total_max_attempts": _TRIES},
             connect_timeout=_CONNECT_SECONDS,
             read_timeout=_SILENT_SECONDS,
@@ -149,7 +164,8 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
             # What is written carries a checksum of our own, which every server knows.
             request_checksum_calculation="when_required",
             response_checksum_validation="when_required",
-            s3={"addressing_style": "path" if server else "auto"},
+            # To sign bytes they would be hashed once more; what is signed is the SHA-256 that goes with them.
+            s3={"addressing_style": "path" if server else "auto", "payload_signing_enabled": False},
         )
         client: Any = session.create_client("s3", endpoint_url=server, config=config)
     except BotoCoreError as error:
@@ -160,8 +176,12 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
     return Client(s3=client, signed=signed)
 
 
-def _find_credentials(session: Session, machine: Mapping[str, str]) -> bool:
-    """Give the session the credentials of this machine; return whether there are some."""
+def _find_credentials(session: Session, machine: Mapping[str, str], region: str | None) -> bool:
+    """Give the session the credentials of this machine; return whether there are some.
+
+    Their order is Amazon's own: keys of the environment, a profile that it names, a token of the platform's for a role (as CI has it),
+    then whatever else Amazon's library finds.
+    """
     key, secret = machine.get("AWS_ACCESS_KEY_ID"), machine.get("AWS_SECRET_ACCESS_KEY")
     if key and secret:
         session.set_credentials(key, secret, machine.get("AWS_SESSION_TOKEN") or None)
@@ -169,7 +189,32 @@ def _find_credentials(session: Session, machine: Mapping[str, str]) -> bool:
     if key or secret:
         missing = "AWS_SECRET_ACCESS_KEY" if key else "AWS_ACCESS_KEY_ID"
         raise HipwrightError("no-credentials", f"of the credentials for S3, {missing} is not set", hint=_NO_KEYS)
+    token, role = machine.get("AWS_WEB_IDENTITY_TOKEN_FILE"), machine.get("AWS_ROLE_ARN")
+    if token and role and not machine.get("AWS_PROFILE"):
+        if not os.access(token, os.R_OK):
+            message = f"the token of this machine for S3, {token}, cannot be read"
+            raise HipwrightError("no-credentials", message, hint="see what AWS_WEB_IDENTITY_TOKEN_FILE names")
+        # It has no other way in.
+        session._credentials = _of_token(session, machine, token, role, region)  # type: ignore[attr-defined] # noqa: SLF001
+        return True
     return session.get_credentials() is not None
+
+
+def _of_token(session: Session, machine: Mapping[str, str], token: str, role: str, region: str | None) -> Credentials:
+    """Return a role's credentials, fetched now and whenever they run out, for what a file says who this machine is."""
+    from botocore.credentials import (  # noqa: PLC0415 - as above
+        AssumeRoleWithWebIdentityCredentialFetcher,
+        DeferredRefreshableCredentials,
+    )
+    from botocore.utils import FileWebIdentityTokenLoader  # noqa: PLC0415
+
+    server = machine.get("AWS_ENDPOINT_URL_STS") or machine.get("AWS_ENDPOINT_URL")
+    create = functools.partial(session.create_client, region_name=region or _REGION, endpoint_url=server)
+    named = {"RoleSessionName": name} if (name := machine.get("AWS_ROLE_SESSION_NAME")) else {}
+    fetcher = AssumeRoleWithWebIdentityCredentialFetcher(
+        client_creator=create, web_identity_token_loader=FileWebIdentityTokenLoader(token), role_arn=role, extra_args=named
+    )
+    return DeferredRefreshableCredentials(method="assume-role-with-web-identity", refresh_using=fetcher.fetch_credentials)
 
 
 def code_of(error: ClientError) -> str:
@@ -187,6 +232,14 @@ def code_behind(error: HipwrightError) -> str | None:
 def status_of(error: ClientError) -> int:
     """Return the HTTP status of an answer."""
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode") or 0)
+
+
+def can_pass(error: ClientError) -> bool:
+    """Return whether what a server refused may be taken by a later call: it was busy, or it wants other credentials."""
+    code, status = code_of(error), status_of(error)
+    if code in _BUSY or code in _CREDENTIALS or status in {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS}:
+        return True
+    return status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN} or status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def translated(error: BotoCoreError | ClientError, what: str, address: str) -> HipwrightError:
@@ -219,7 +272,10 @@ def translated(error: BotoCoreError | ClientError, what: str, address: str) -> H
         return HipwrightError("hash-mismatch", f"{doing}: the bytes were damaged on their way", hint="try again")
     if code in _ELSEWHERE or status == HTTPStatus.MOVED_PERMANENTLY:
         return HipwrightError("store-unusable", f"{doing}: the bucket is in another region", hint="set AWS_REGION to its region")
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or code in {"SlowDown", "RequestTimeout", "Throttling"}:
+    if code == str(HTTPStatus.BAD_REQUEST.value):
+        # To a question without a body there is an answer without one, which does not say what was bad.
+        return HipwrightError("no-credentials", f"{doing}: {named}", hint="get new credentials, if these have run out")
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or code in _BUSY:
         return HipwrightError("source-unreachable", f"{doing}: {named}", hint=_UNREACHABLE)
     return HipwrightError("store-unusable", f"{doing}: {named}")
 

@@ -7,20 +7,28 @@ import collections
 import concurrent.futures
 import contextlib
 import hashlib
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+import itertools
+import secrets
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
+from build_tools.stores.body import prove_bytes
+from build_tools.stores.s3_access import can_pass
+from build_tools.stores.s3_resume import Part
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from mypy_boto3_s3.client import S3Client
 
-__all__ = ["MARK", "SHA256", "Condition", "Upload", "put_whole", "sha256_of_checksum"]
+    from build_tools.stores.body import Body
+    from build_tools.stores.s3_resume import Journal
+
+__all__ = ["MARK", "SHA256", "Condition", "Upload", "in_parts", "is_whole", "part_size_of", "put_whole", "sha256_of_checksum"]
 
 SHA256: Final = "sha256"
 """The metadata of an object that has the SHA-256 of its bytes."""
@@ -36,6 +44,9 @@ _MOST_PARTS: Final = 9_000
 """S3 takes 10,000."""
 
 _AT_ONCE: Final = 6
+_IN_MEMORY: Final = threading.BoundedSemaphore(16)
+"""So many parts are in memory at once, of all uploads of this process."""
+
 _HEX_DIGITS: Final = 64
 
 
@@ -45,6 +56,9 @@ class Condition:
 
     if_absent: bool = False
     if_match: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.if_absent or self.if_match is not None
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -58,38 +72,42 @@ class Condition:
 class Upload:
     """One object to write.
 
-    ``key`` is the bucket's, ``shown`` the store's; ``sha256`` is what the bytes must be, when that is known; ``mark`` is this write's own.
+    ``sha256`` is what the bytes must be, when that is known; ``mark`` is this write's own; ``on_bytes`` takes how many more are there.
+    ``cache_seconds`` is how long clients may keep it unasked.
     """
 
     bucket: str
     key: str
-    shown: str
-    body: bytes | Path
     content_type: str
-    cache_control: str
+    cache_seconds: int
     sha256: Sha256 | None
     condition: Condition
-    mark: str
+    on_bytes: Callable[[int], None]
+    mark: str = field(default_factory=lambda: secrets.token_hex(8))
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The object as S3 takes it."""
+        return {"Bucket": self.bucket, "Key": self.key}
 
     def arguments(self, sha256: Sha256) -> dict[str, Any]:
         """What is said of the object when it is made."""
-        return {
-            "Bucket": self.bucket,
-            "Key": self.key,
-            "ContentType": self.content_type,
-            "CacheControl": self.cache_control,
-            "Metadata": {SHA256: sha256, MARK: self.mark},
-        }
-
-    def prove(self, actual: Sha256, wanted: Sha256 | None) -> None:
-        """Compare the bytes that were read with those that were meant."""
-        if wanted is not None and actual != wanted:
-            source = self.body if isinstance(self.body, Path) else self.shown
-            message = f"{source} has other bytes than recorded: {actual}, not {wanted}"
-            raise HipwrightError("output-changed", message, hint="make it again, or look who changed it")
+        kept = f"max-age={self.cache_seconds}" if self.cache_seconds else "no-cache"
+        noted = {SHA256: sha256, MARK: self.mark}
+        return {**self.named, "ContentType": self.content_type, "CacheControl": kept, "Metadata": noted}
 
 
-def put_whole(s3: S3Client, upload: Upload) -> tuple[str, Sha256, int]:
+def is_whole(size: int) -> bool:
+    """Return whether so many bytes are sent whole."""
+    return size <= _WHOLE
+
+
+def part_size_of(size: int) -> int:
+    """Return how large the parts are in which so many bytes are sent."""
+    return max(_PART, -(-size // _MOST_PARTS))
+
+
+def put_whole(s3: S3Client, upload: Upload, body: Body, journal: Journal) -> tuple[str, Sha256, int]:
     """Write an object; return its etag, its SHA-256, and its size in bytes.
 
     Raises
@@ -98,77 +116,156 @@ def put_whole(s3: S3Client, upload: Upload) -> tuple[str, Sha256, int]:
         ``output-changed`` when the bytes are others than ``sha256`` says, or change while they are read; ``store-unusable`` when a file
         cannot be read. What the server says is raised as Amazon's library says it.
     """
-    try:
-        if isinstance(upload.body, Path) and upload.body.stat().st_size > _WHOLE:
-            return _put_in_parts(s3, upload, upload.body)
-        data = upload.body.read_bytes() if isinstance(upload.body, Path) else upload.body
-    except OSError as error:
-        raise HipwrightError("store-unusable", f"cannot read {upload.body!r}: {error.strerror or error}") from error
+    if not is_whole(body.size):
+        return _put_in_parts(s3, upload, body, journal)
+    data = b"".join(body.pieces(max(1, body.size)))
     actual = digest.of_bytes(data)
-    upload.prove(actual, upload.sha256)
-    answer = s3.put_object(
-        **upload.arguments(actual),
-        Body=data,
-        ChecksumSHA256=_base64(bytes.fromhex(actual)),
-        **upload.condition.arguments,
-    )
+    prove_bytes(body.name, actual, upload.sha256)
+    answer = s3.put_object(**upload.arguments(actual), Body=data, ChecksumSHA256=_base64(actual), **upload.condition.arguments)
+    upload.on_bytes(len(data))
     return answer["ETag"], actual, len(data)
 
 
-def _put_in_parts(s3: S3Client, upload: Upload, path: Path) -> tuple[str, Sha256, int]:
-    wanted = upload.sha256 or digest.of_file(path)
-    size = path.stat().st_size
-    length = max(_PART, -(-size // _MOST_PARTS))
-    started = s3.create_multipart_upload(**upload.arguments(wanted), ChecksumAlgorithm="SHA256")
-    named: dict[str, Any] = {"Bucket": upload.bucket, "Key": upload.key, "UploadId": started["UploadId"]}
-    try:
-        with path.open("rb") as source:
-            parts, actual = _send_parts(s3, named, source, length)
-        upload.prove(actual, wanted)
-        answer: Any = s3.complete_multipart_upload(**named, MultipartUpload={"Parts": parts}, **upload.condition.arguments)
-    except BaseException:
-        # Parts that belong to nothing are paid for until somebody removes them.
-        with contextlib.suppress(Exception):
-            s3.abort_multipart_upload(**named)
-        raise
-    return str(answer["ETag"]), actual, size
-
-
-def _send_parts(s3: S3Client, named: Mapping[str, Any], source: IO[bytes], length: int) -> tuple[list[Any], Sha256]:
-    """Send a stream in parts, several at a time; return what completes the upload, and the SHA-256 of all that was read."""
+def _put_in_parts(s3: S3Client, upload: Upload, body: Body, journal: Journal) -> tuple[str, Sha256, int]:
+    wanted = upload.sha256 or body.sha256()
+    said = {**upload.arguments(wanted), "ChecksumAlgorithm": "SHA256"}
     hasher = hashlib.sha256()
-    done: list[Any] = []
-    with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-        under_way: collections.deque[concurrent.futures.Future[Any]] = collections.deque()
-        try:
-            for number, piece in enumerate(_pieces(source, length), start=1):
-                hasher.update(piece)
-                if len(under_way) == _AT_ONCE:
-                    done.append(under_way.popleft().result())
-                under_way.append(pool.submit(_send_part, s3, named, number, piece))
-            done.extend(future.result() for future in under_way)
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
-    return done, Sha256(hasher.hexdigest())
+
+    def send(named: Mapping[str, Any], there: Mapping[int, Part]) -> list[Any]:
+        sender = _Sender(s3=s3, named=named, there=there, journal=journal, on_bytes=upload.on_bytes)
+        parts = sender.send(_hashed(body, journal.part_size, hasher))
+        prove_bytes(body.name, Sha256(hasher.hexdigest()), wanted)
+        return [{"PartNumber": part.number, "ETag": part.etag, "ChecksumSHA256": _base64(part.sha256)} for part in parts]
+
+    return in_parts(s3, upload, said, send, journal), wanted, body.size
 
 
-def _pieces(source: IO[bytes], length: int) -> Iterator[bytes]:
-    while piece := source.read(length):
+def in_parts(
+    s3: S3Client,
+    upload: Upload,
+    said: Mapping[str, Any],
+    send: Callable[[Mapping[str, Any], Mapping[int, Part]], list[Any]],
+    journal: Journal,
+) -> str:
+    """Write an object in parts and return its etag; one that fails leaves no parts, but for those that a journal keeps.
+
+    Parameters
+    ----------
+    s3
+        The server.
+    upload
+        The object.
+    said
+        What is said of it when it is made.
+    send
+        Takes the upload as S3 does, and its parts that are there; returns all of them, as S3 takes them to make an object of them.
+    journal
+        What is kept of it.
+    """
+    named: Mapping[str, Any] = {}
+    try:
+        named, there = journal.begin(s3, upload.named, said)
+        parts = send(named, there)
+        answer: Any = s3.complete_multipart_upload(**named, MultipartUpload={"Parts": parts}, **upload.condition.arguments)
+    except BaseException as error:
+        if not (journal.keeps and _can_go_on(error)):
+            journal.forget()
+            # Parts that belong to nothing are paid for until somebody removes them.
+            with contextlib.suppress(Exception):
+                if named:
+                    s3.abort_multipart_upload(**named)
+        raise
+    journal.forget()
+    return str(answer["ETag"])
+
+
+def _can_go_on(error: BaseException) -> bool:
+    """Return whether an upload that ended so can be finished by another call: it was interrupted, or what failed can pass."""
+    from botocore.exceptions import ClientError  # noqa: PLC0415 - who is here has paid for it
+
+    if isinstance(error, HipwrightError):
+        return error.code.name == "source-unreachable"
+    return can_pass(error) if isinstance(error, ClientError) else True
+
+
+def _hashed(body: Body, length: int, hasher: hashlib._Hash) -> Iterator[bytes]:
+    """Yield the pieces of a body and hash them as a whole."""
+    for piece in body.pieces(length):
+        hasher.update(piece)
         yield piece
 
 
-def _send_part(s3: S3Client, named: Mapping[str, Any], number: int, piece: bytes) -> dict[str, Any]:
-    checksum = _base64(hashlib.sha256(piece).digest())
-    sent: dict[str, Any] = {**named, "PartNumber": number, "Body": piece, "ChecksumSHA256": checksum}
-    answer = s3.upload_part(**sent)
-    return {"PartNumber": number, "ETag": answer["ETag"], "ChecksumSHA256": checksum}
+@dataclass(kw_only=True, slots=True)
+class _Sender:
+    """Sends pieces as the parts of an upload, several at a time; ``there`` are the parts that the server has already."""
+
+    s3: S3Client
+    named: Mapping[str, Any]
+    there: Mapping[int, Part]
+    journal: Journal
+    on_bytes: Callable[[int], None]
+    done: list[Part] = field(default_factory=list)
+
+    def send(self, pieces: Iterator[bytes]) -> list[Part]:
+        """Return all parts by their numbers, when the server has them all."""
+        under_way: collections.deque[concurrent.futures.Future[Part]] = collections.deque()
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            try:
+                for number in itertools.count(1):
+                    if len(under_way) == _AT_ONCE:
+                        self._take(under_way.popleft().result())
+                    piece = _next(pieces)
+                    if piece is None:
+                        break
+                    known = self.there.get(number)
+                    if known is not None and known.sha256 == digest.of_bytes(piece):
+                        _IN_MEMORY.release()
+                        self._count(known)
+                        continue
+                    future = pool.submit(self._send_part, number, piece)
+                    future.add_done_callback(lambda _: _IN_MEMORY.release())
+                    under_way.append(future)
+                for future in under_way:
+                    self._take(future.result())
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                for future in under_way:
+                    if not future.cancelled() and future.exception() is None:
+                        self.journal.add(future.result())
+                raise
+        return sorted(self.done, key=lambda part: part.number)
+
+    def _take(self, part: Part) -> None:
+        self.journal.add(part)
+        self._count(part)
+
+    def _count(self, part: Part) -> None:
+        self.done.append(part)
+        self.on_bytes(part.size)
+
+    def _send_part(self, number: int, piece: bytes) -> Part:
+        sha256 = digest.of_bytes(piece)
+        sent: dict[str, Any] = {**self.named, "PartNumber": number, "Body": piece, "ChecksumSHA256": _base64(sha256)}
+        return Part(number=number, etag=self.s3.upload_part(**sent)["ETag"], sha256=sha256, size=len(piece))
+
+
+def _next(pieces: Iterator[bytes]) -> bytes | None:
+    """Return the next piece, for which there is room in memory until it is given back; None at the end."""
+    _IN_MEMORY.acquire()
+    piece = None
+    try:
+        piece = next(pieces, None)
+    finally:
+        if piece is None:
+            _IN_MEMORY.release()
+    return piece
 
 
 def sha256_of_checksum(answer: Mapping[str, Any]) -> Sha256 | None:
     """Return the SHA-256 of a whole object when the server itself has compared it; None when it knows one of the parts only."""
     text = answer.get("ChecksumSHA256")
-    if not text or "-" in text or answer.get("ChecksumType") == "COMPOSITE":
+    # The etag of an object that was made of parts says how many these were.
+    if not text or "-" in text or "-" in answer.get("ETag", "") or answer.get("ChecksumType") == "COMPOSITE":
         return None
     try:
         found = base64.b64decode(text, validate=True).hex()
@@ -177,5 +274,5 @@ def sha256_of_checksum(answer: Mapping[str, Any]) -> Sha256 | None:
     return Sha256(found) if len(found) == _HEX_DIGITS else None
 
 
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode()
+def _base64(sha256: Sha256) -> str:
+    return base64.b64encode(bytes.fromhex(sha256)).decode()

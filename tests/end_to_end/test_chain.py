@@ -167,6 +167,8 @@ def test_run_outputs_and_channel_have_the_layout_and_the_wheel_s_bytes(story: St
         f"dist/{WHEEL}",
         f"dist/{WHEEL}.metadata",
         "index.html",
+        "packages.html",
+        "pages.json",
         "simple/index.html",
         "simple/hipwright-sample/index.html",
         "simple-json/index.json",

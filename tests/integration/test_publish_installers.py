@@ -1,35 +1,68 @@
-"""Real installers take a wheel with ``+`` in its version from what was published: over files and HTTP, by index and by flat page."""
+"""Real installers take a wheel with ``+`` in its version from what was published: over files and HTTP, by index and by flat page.
+
+From a bucket they take it with no server before it, where its keys may end in ``/``; the real S3 server drops what lies under such keys,
+so that one behaviour is proved on the twin, and all else on the real one.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import html
 import os
+import re
+import shlex
 import subprocess
 import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import uv
 
+from build_tools.index.people import INDEX_ADDRESS
+from build_tools.publish.current import read_current, swap
+from build_tools.publish.pages import publish_pages
 from build_tools.publish.upload import publish_wheels
+from build_tools.receipts.snapshot import Snapshot
 from build_tools.stores.local import FolderStore
+from build_tools.stores.run_outputs import IndexFolder
+from tests.support.front import front
 from tests.support.publishing import Crash, MeddledStore, write_wheel
 from tests.support.serving import serving
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from build_tools.receipts.snapshot import PublishedIndex
+    from tests.support.s3 import S3Server
 
 VERSION = "2.9.0+rocm7.1"
 PREFIX = "7-linux/pytorch/gfx94X-dcgpu"
 
 
-def install(tool: str, options: Sequence[str], target: Path) -> subprocess.CompletedProcess[str]:
+def older_pip() -> list[str]:
+    """Return the command line of the pip that an older interpreter brings along, straight out of its wheel."""
+    code = "import ensurepip, pathlib; print(*pathlib.Path(ensurepip.__file__).with_name('_bundled').glob('pip-*.whl'))"
+    beside = sorted(map(str, Path(sys.base_prefix).parent.glob("3.10*/bin/python3.10")))
+    # The last is any interpreter at all: the pip that comes with one is years older than the newest.
+    for python in (*beside, "python3.10", sys.executable):
+        with contextlib.suppress(OSError):
+            done = subprocess.run([python, "-c", code], check=False, capture_output=True, text=True)
+            if done.returncode == 0 and done.stdout.strip():
+                return [python, f"{done.stdout.strip()}/pip"]
+    pytest.skip("no interpreter here brings a pip of its own")
+
+
+def install(
+    tool: str, options: Sequence[str], target: Path, requirement: str = f"demo-kit=={VERSION}"
+) -> subprocess.CompletedProcess[str]:
     """Install ``demo-kit`` into a folder, with nothing but the source that the options name."""
-    requirement = f"demo-kit=={VERSION}"
-    if tool == "pip":
-        argv = [sys.executable, "-m", "pip", "install", "--isolated", "--no-cache-dir", "--disable-pip-version-check"]
+    if tool != "uv":
+        program = older_pip() if tool == "older pip" else [sys.executable, "-m", "pip"]
+        argv = [*program, "install", "--isolated", "--no-cache-dir", "--disable-pip-version-check"]
     else:
         argv = [uv.find_uv_bin(), "pip", "install", "--no-config", "--no-cache", "--offline", "--python", sys.executable]
         if any("http://" in option for option in options):
@@ -81,6 +114,24 @@ def test_an_installer_takes_the_wheel(tmp_path: Path, store: tuple[Path, Publish
 
 
 @pytest.mark.parametrize("tool", ["pip", "uv"])
+def test_the_command_on_the_page_for_people_installs(tmp_path: Path, store: tuple[Path, PublishedIndex], tool: str) -> None:
+    folder, _ = store
+    with serving(folder, plus_is_space=True) as url:
+        page = (folder / PREFIX / "packages.html").read_text(encoding="utf-8")
+        lines = html.unescape(re.sub(r"<[^>]*>", "", "\n".join(re.findall(r"<pre>(.*?)</pre>", page, re.DOTALL)))).splitlines()
+        (line,) = [line for line in lines if line.startswith(f"{tool} ") and INDEX_ADDRESS in line]
+        words = [word.replace(INDEX_ADDRESS, f"{url}{PREFIX}/index.html") for word in shlex.split(line)]
+        options = words[words.index("install") + 1 :]
+        # Of the two versions it names the one for the newest ROCm.
+        assert options[-1] == "demo-kit==2.9.0+rocm7.10"
+        # The one that installs here says that itself, and uv takes it once.
+        options = [option for option in options if option != "--no-deps"]
+        done = install(tool, options[:-1], tmp_path / "target", options[-1])
+    assert done.returncode == 0, done.stderr
+    assert "a neighbour" in (tmp_path / "target" / "demo_kit.py").read_text()
+
+
+@pytest.mark.parametrize("tool", ["pip", "uv"])
 def test_an_installer_refuses_bytes_that_the_page_does_not_promise(tmp_path: Path, tool: str) -> None:
     (tmp_path / "store").mkdir()
     wheel = write_wheel(tmp_path / "wheels", "demo_kit", VERSION)
@@ -110,3 +161,83 @@ def test_a_publisher_that_died_while_superseding_leaves_what_was_there_installab
     publish_wheels([newer], store=store, prefix="", replace=True, say=lambda _line: None)
     assert install(tool, by_index(index.index_url), tmp_path / "after").returncode == 0
     assert "second attempt" in (tmp_path / "after" / "demo_kit.py").read_text()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bucket:
+    """An index in a bucket that anybody may read, by the address of its folder at the server itself."""
+
+    address: str
+    slash_keys: bool
+
+
+@pytest.fixture(scope="module")
+def in_twin(s3_twin: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Bucket:
+    return bucket_with_index(s3_twin, tmp_path_factory.mktemp("wheels"))
+
+
+@pytest.fixture(scope="module")
+def in_server(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Bucket:
+    return bucket_with_index(s3_server, tmp_path_factory.mktemp("wheels"))
+
+
+def bucket_with_index(server: S3Server, wheels: Path) -> Bucket:
+    bucket = server.bucket(public=True)
+    store = server.store(bucket)
+    built = [
+        write_wheel(wheels, "demo_kit", VERSION, text="the right one"),
+        write_wheel(wheels, "demo_kit", "2.9.0+rocm7.10", text="a neighbour"),
+        write_wheel(wheels, "demo_kit", VERSION, text="the right one", build="1-"),
+    ]
+    publish_wheels(built, store=store, prefix=PREFIX, replace=False, say=lambda _line: None)
+    return Bucket(address=f"{server.endpoint}/{bucket}/{PREFIX}", slash_keys=store.abilities.slash_keys)
+
+
+@pytest.mark.parametrize("tool", ["pip", "older pip", "uv"])
+@pytest.mark.parametrize("root", ["simple", "simple-json"])
+def test_an_installer_takes_the_wheel_right_from_a_bucket_that_keeps_slash_keys(
+    tmp_path: Path, in_twin: Bucket, tool: str, root: str
+) -> None:
+    assert in_twin.slash_keys
+    done = install(tool, by_index(f"{in_twin.address}/{root}/"), tmp_path / "target")
+    assert done.returncode == 0, done.stderr
+    assert "the right one" in (tmp_path / "target" / "demo_kit.py").read_text()
+
+
+@pytest.mark.parametrize("tool", ["pip", "older pip", "uv"])
+def test_an_installer_takes_the_wheel_right_from_a_bucket_by_its_flat_page(tmp_path: Path, in_server: Bucket, tool: str) -> None:
+    assert not in_server.slash_keys
+    done = install(tool, by_page(f"{in_server.address}/index.html"), tmp_path / "target")
+    assert done.returncode == 0, done.stderr
+    assert "the right one" in (tmp_path / "target" / "demo_kit.py").read_text()
+
+
+@pytest.mark.parametrize("tool", ["pip", "older pip", "uv"])
+def test_an_installer_takes_the_wheel_from_the_real_server_behind_one_that_knows_folders(
+    tmp_path: Path, in_server: Bucket, s3_server: S3Server, tool: str
+) -> None:
+    with front(s3_server.endpoint, seen=[]) as url:
+        address = in_server.address.replace(s3_server.endpoint, url)
+        done = install(tool, by_index(f"{address}/simple/"), tmp_path / "target")
+    assert done.returncode == 0, done.stderr
+    assert "the right one" in (tmp_path / "target" / "demo_kit.py").read_text()
+
+
+def test_a_project_that_left_the_index_answers_with_404_in_a_bucket(tmp_path: Path, s3_twin: S3Server) -> None:
+    bucket = s3_twin.bucket(public=True)
+    store, place = s3_twin.store(bucket), IndexFolder(PREFIX)
+    built = [write_wheel(tmp_path, "demo_kit", VERSION), write_wheel(tmp_path, "other")]
+    index = publish_wheels(built, store=store, prefix=PREFIX, replace=False, say=lambda _line: None)
+    after = Snapshot(files=tuple(file for file in index.files if file.project == "other"))
+    assert swap(store, place, before=read_current(store, place), after=after)
+    publish_pages(store, place, say=lambda _line: None)
+    address = f"{s3_twin.endpoint}/{bucket}/{PREFIX}"
+    for page in ("simple/demo-kit/", "simple/demo-kit/index.html", "simple-json/demo-kit/", "simple-json/demo-kit/index.json"):
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(f"{address}/{page}")  # noqa: S310 - loopback
+        caught.value.close()
+        assert caught.value.code == 404
+    with urllib.request.urlopen(f"{address}/simple/") as root:  # noqa: S310 - loopback
+        assert root.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert b"demo-kit" not in root.read()
+    assert install("uv", by_index(f"{address}/simple/"), tmp_path / "target").returncode != 0

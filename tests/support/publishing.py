@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import zipfile
 from typing import IO, TYPE_CHECKING
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from build_tools.stores.base import Content, Listed, ObjectInfo, Store
+    from build_tools.stores.base import Abilities, Content, Listed, ObjectInfo, Store
     from build_tools.types import Sha256
 
 __all__ = ["Crash", "MeddledStore", "installable", "same_everywhere", "tree_of", "wheel_of", "write_wheel"]
@@ -73,7 +74,7 @@ class Crash(BaseException):
 
 
 class MeddledStore:
-    """A store that calls a function before and after each write, and before it is asked; ``writes`` are the keys that were written."""
+    """A store that calls a function before and after each write and removal, and before it is asked; ``writes`` are the keys that were written."""
 
     def __init__(
         self,
@@ -99,6 +100,10 @@ class MeddledStore:
     @property
     def serves_folders(self) -> bool:
         return self.inner.serves_folders
+
+    @property
+    def abilities(self) -> Abilities:
+        return self.inner.abilities
 
     def is_open(self, key: str) -> bool:
         return self.inner.is_open(key)
@@ -131,24 +136,57 @@ class MeddledStore:
         sha256: Sha256 | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
     ) -> ObjectInfo:
+        with self._writing(key):
+            return self.inner.put(
+                key,
+                body,
+                content_type=content_type,
+                cache_seconds=cache_seconds,
+                sha256=sha256,
+                if_absent=if_absent,
+                if_match=if_match,
+                on_bytes=on_bytes,
+            )
+
+    def copy_from(
+        self,
+        source: Store,
+        source_key: str,
+        key: str,
+        *,
+        sha256: Sha256,
+        content_type: str,
+        cache_seconds: int,
+        if_absent: bool = False,
+        if_match: str | None = None,
+        on_bytes: Callable[[int], None] | None = None,
+    ) -> ObjectInfo:
+        with self._writing(key):
+            return self.inner.copy_from(
+                source,
+                source_key,
+                key,
+                sha256=sha256,
+                content_type=content_type,
+                cache_seconds=cache_seconds,
+                if_absent=if_absent,
+                if_match=if_match,
+                on_bytes=on_bytes,
+            )
+
+    def delete(self, key: str) -> None:
+        with self._writing(key):
+            self.inner.delete(key)
+
+    @contextlib.contextmanager
+    def _writing(self, key: str) -> Iterator[None]:
         number = len(self.writes)
         self.writes.append(key)
         self.before(number, key)
-        info = self.inner.put(
-            key,
-            body,
-            content_type=content_type,
-            cache_seconds=cache_seconds,
-            sha256=sha256,
-            if_absent=if_absent,
-            if_match=if_match,
-        )
+        yield
         self.after(number, key)
-        return info
-
-    def delete(self, key: str) -> None:
-        self.inner.delete(key)
 
 
 def installable(store: Store, prefix: str) -> dict[str, str]:

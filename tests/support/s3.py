@@ -41,12 +41,11 @@ class S3Server:
     """A server that is up.
 
     ``machine`` is the environment of one who may do everything there, ``reader`` of one who may only read, ``nobody`` of one without
-    credentials; none of them finds anything of this machine's own. ``deviations`` are the behaviours in which it is not Amazon's.
+    credentials; none of them finds anything of this machine's own.
     """
 
     name: str
     endpoint: str
-    deviations: frozenset[str] = frozenset()
     nobody: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -75,10 +74,18 @@ class S3Server:
             config=Config(s3={"addressing_style": "path"}),
         )
 
-    def store(self, bucket: str, prefix: str = "", *, machine: Mapping[str, str] | None = None, writing: bool = True) -> S3Store:
+    def store(
+        self,
+        bucket: str,
+        prefix: str = "",
+        *,
+        machine: Mapping[str, str] | None = None,
+        writing: bool = True,
+        journal: Path | None = None,
+    ) -> S3Store:
         """Return a bucket of this server as a store, for who may do everything unless ``machine`` is another's environment."""
         access = Access(machine=self.machine if machine is None else machine, endpoint_url=self.endpoint)
-        return S3Store(bucket, prefix, access=access, writing=writing)
+        return S3Store(bucket, prefix, access=access, writing=writing, journal=journal)
 
     def bucket(self, name: str | None = None, *, public: bool = False) -> str:
         """Make a bucket, of a name of its own when None; a public one is listed and read by anybody. Return its name."""
@@ -106,10 +113,7 @@ def seaweed(folder: Path, *, program: Path | None = None) -> Iterator[S3Server]:
     folder.mkdir(parents=True, exist_ok=True)
     process, port = _start(folder, program or _program())
     try:
-        deviations = {"key-order", "slash-key-body"}
-        yield S3Server(
-            name="seaweed", endpoint=f"http://127.0.0.1:{port}", deviations=frozenset(deviations), nobody=_nobody(folder)
-        )
+        yield S3Server(name="seaweed", endpoint=f"http://127.0.0.1:{port}", nobody=_nobody(folder))
     finally:
         _kill(process)
         shutil.rmtree(folder, ignore_errors=True)
@@ -123,9 +127,8 @@ def twin(folder: Path) -> Iterator[S3Server]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
-    deviations = {"no-auth", "multipart-if-match", "checksum-unchecked"}
     try:
-        yield S3Server(name="twin", endpoint=f"http://{host}:{port}", deviations=frozenset(deviations), nobody=_nobody(folder))
+        yield S3Server(name="twin", endpoint=f"http://{host}:{port}", nobody=_nobody(folder))
     finally:
         server.stop()
 

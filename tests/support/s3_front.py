@@ -7,7 +7,7 @@ import http.client
 import http.server
 import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
@@ -15,16 +15,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Front", "fronting"]
 
-Fault = Literal["none", "busy", "gone", "lost", "cut"]
+Fault = Literal["none", "busy", "refused", "expired", "token", "gone", "torn", "lost", "cut"]
+
+
+_ERROR: Final = "<ErrorResponse><Error><Code>{0}</Code></Error><Code>{0}</Code></ErrorResponse>"
+"""As the server of tokens says it, and as that of objects does."""
+
+_REFUSALS: Final = {
+    "busy": (503, "SlowDown"),
+    "refused": (403, "AccessDenied"),
+    "expired": (400, "ExpiredToken"),
+    "token": (400, "InvalidIdentityToken"),
+    "gone": (404, "NoSuchUpload"),
+}
 
 
 @dataclass
 class Front:
     """A front that is up: its address, what it was asked, and the faults to come, by method, first come first served.
 
-    ``none``: no fault. ``busy``: the server is not asked, and the answer is 503. ``gone``: nor is it, and the upload in parts is said to
-    be none any more. ``lost``: it is asked, and the connection ends without its answer. ``cut``:
-    the answer ends in the middle of its body.
+    ``none``: no fault. ``busy``: the server is not asked, and the answer is 503. ``refused``, ``expired``, ``token``: nor is it, and the
+    credentials are said not to suffice, to have run out, or to be got for a token that is not taken. ``gone``: nor is it, and the upload in parts is said to be none any more. ``torn``: nor
+    is it, and the connection ends in the middle of what is sent. ``lost``: it is asked, and the connection ends without its answer.
+    ``cut``: the answer ends in the middle of its body.
     """
 
     url: str
@@ -40,15 +53,18 @@ class _Handler(http.server.BaseHTTPRequestHandler):
 
     def _hand_on(self) -> None:
         server = cast("_Server", self.server)
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         server.front.asked.append(f"{self.command} {self.path}")
         faults = server.front.faults.get(self.command, [])
         fault = faults.pop(0) if faults else None
-        if fault == "busy":
-            self._answer(503, [("Content-Type", "application/xml")], b"<Error><Code>SlowDown</Code></Error>")
+        length = int(self.headers.get("Content-Length") or 0)
+        body = self.rfile.read(length // 2 if fault == "torn" else length)
+        if fault == "torn":
+            self.close_connection = True
             return
-        if fault == "gone":
-            self._answer(404, [("Content-Type", "application/xml")], b"<Error><Code>NoSuchUpload</Code></Error>")
+        if fault in _REFUSALS:
+            status, code = _REFUSALS[fault]
+            said = b"" if self.command == "HEAD" else _ERROR.format(code).encode()
+            self._answer(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(said)))], said)
             return
         connection = http.client.HTTPConnection(server.behind, timeout=30)
         try:

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from build_tools.errors import HipwrightError
-from build_tools.stores.base import Content, Listed, ObjectInfo
+from build_tools.stores.base import READ_ONLY, Abilities, Content, Listed, ObjectInfo
 from build_tools.types import ObjectKey, Sha256
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+
+    from build_tools.stores.base import Store
 
 __all__ = ["ShakyStore"]
 
@@ -72,6 +74,10 @@ class ShakyStore:
         return f"https://shaky.invalid/{key}"
 
     @property
+    def abilities(self) -> Abilities:
+        return READ_ONLY
+
+    @property
     def serves_folders(self) -> bool:
         return False
 
@@ -125,6 +131,9 @@ class ShakyStore:
         raise NotImplementedError(key)
 
     def put(self, key: str, *_arguments: object, **_more: object) -> ObjectInfo:
+        raise NotImplementedError(key)
+
+    def copy_from(self, source: Store, source_key: str, key: str, **_more: object) -> ObjectInfo:
         raise NotImplementedError(key)
 
     def delete(self, key: str) -> None:

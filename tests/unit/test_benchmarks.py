@@ -24,6 +24,7 @@ from benchmarks import (
     foreign_extension,
     fresh_clone,
     hipify_cache,
+    index_pages,
     nothing_to_do,
     nox_list,
     patches_apply,
@@ -31,6 +32,7 @@ from benchmarks import (
     rocm_packages,
     second_run,
     stage_overhead,
+    upload,
     wheel_rewrite,
     wrapper,
 )
@@ -120,6 +122,7 @@ MET: dict[str, tuple[Callable[[], measure.Result], tuple[float, float]]] = {
         lambda: fetch_artifacts.result([pair(2.0, 2.0), pair(1.0, 2.0), pair(9.0, 3.0)], mebibytes=512, files=80),
         (2.0, 2.0),
     ),
+    "upload": (lambda: upload.result([pair(2.0, 2.0), pair(1.0, 2.0), pair(9.0, 3.0)], again=False), (2.0, 2.0)),
     "compiler_cache": (lambda: compiler_cache.result("warm", cached(misses=3), cached(hits=3)), (0.0, 3.0)),
     "environment": (
         lambda: environment.result([pair(2.25, 2.0), pair(1.0, 1.0), pair(9.0, 3.0)], mebibytes=256, start=1),
@@ -133,6 +136,7 @@ MET: dict[str, tuple[Callable[[], measure.Result], tuple[float, float]]] = {
         lambda: fat_wheel.result([pair(2.0, 20.0), pair(1.0, 10.0), pair(9.0, 3.0)], mebibytes=512, peak=60),
         (2.0, 10.0),
     ),
+    "index_pages": (lambda: index_pages.result([pair(2.0, 20.0), pair(1.0, 10.0), pair(9.0, 3.0)]), (2.0, 10.0)),
 }
 
 

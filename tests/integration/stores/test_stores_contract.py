@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import copy
 import functools
+import os
 import random
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
-from build_tools.stores import listing, local, s3, s3_put
+from build_tools.stores import listing, local, s3, s3_put, s3_read
+from build_tools.stores.base import Abilities
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from build_tools.stores.base import ObjectInfo, Store
     from tests.integration.stores.conftest import Kind
 
-KEYS = ["dist/a+b-1.0+rocm7.1.whl", "dist/a b.whl", "dist/%2B.whl", "dist/é~(1)=,;@&!'.whl"]
+KEYS = ["dist/a+b-1.0+rocm7.1.whl", "dist/a b.whl", "dist/%2B.whl", "dist/é~(1)=,;@&!'$.whl", "dist/a#b.whl"]
+FOREIGN = ["r/what?.whl", "r/gfx942:xnack+.whl", "r/a*b.whl"]
+"""Keys that a bucket can hold and not every folder."""
 
 
 def put(
@@ -105,10 +111,126 @@ def test_a_listing_takes_whole_parts_in_the_order_of_their_bytes(store: Store) -
     assert [one.key for one in store.list()] == sorted([*below, "r-staging/x", "r.txt", "other"], key=str.encode)
 
 
-@pytest.mark.parametrize("key", ["", "/a", "a//b", "../a", "a/../../b", "a/", "a\\b"])
+def test_a_listing_of_more_than_a_page_is_whole(kind: Kind) -> None:
+    fill(kind, [*keys("v2/gfx110X-all", 1201), "v2/gfx110X-all-staging/x"])
+    found = [one.key for one in kind.store.list("v2/gfx110X-all")]
+    assert found == sorted(keys("v2/gfx110X-all", 1201))
+    assert len(list(kind.store.list())) == 1202
+    assert list(kind.store.list("v2/gfx110X")) == []
+
+
+def keys(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}/a+{number}.whl" for number in range(count)]
+
+
+def fill(kind: Kind, names: Sequence[str]) -> None:
+    """Make empty objects, as quickly as a kind of store allows."""
+    if kind.server is None:
+        for folder in {name.rpartition("/")[0] for name in names}:
+            Path(kind.store.address, folder).mkdir(parents=True)
+        for name in names:
+            Path(kind.store.address, name).touch()
+        return
+    bucket, _, inside = kind.store.address.removeprefix("s3://").partition("/")
+    client = kind.server.client()
+    if kind.server.name == "twin":
+        # The twin, in this process, has them in a dictionary.
+        from moto.s3.models import s3_backends  # noqa: PLC0415 - more than a second
+
+        client.put_object(Bucket=bucket, Key="one", Body=b"")
+        held = s3_backends["123456789012"]["aws"].buckets[bucket].keys
+        for name in names:
+            one = copy.copy(held["one"])
+            one.name = f"{inside}/{name}"
+            held[one.name] = one
+        return
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda name: client.put_object(Bucket=bucket, Key=f"{inside}/{name}", Body=b""), names))
+
+
+@pytest.mark.parametrize("key", ["", "/a", "a//b", "../a", "a/../../b", "a//", "a\\b"])
 def test_a_key_that_some_store_cannot_hold_is_refused_by_all(store: Store, key: str) -> None:
     assert code_of(lambda: put(store, key)) == "bad-key"
     assert code_of(lambda: read(store, key)) == "bad-key"
+
+
+def test_keys_that_others_wrote_are_read_and_none_such_is_written(kind: Kind, tmp_path: Path) -> None:
+    for key in FOREIGN:
+        if kind.server is not None:
+            bucket, _, prefix = kind.store.address.removeprefix("s3://").partition("/")
+            kind.server.client().put_object(Bucket=bucket, Key=f"{prefix}/{key}", Body=b"bytes")
+        elif os.name == "posix":
+            (tmp_path / "store" / "r").mkdir(exist_ok=True)
+            (tmp_path / "store" / key).write_bytes(b"bytes")
+        else:
+            return
+        assert read(kind.store, key, start=1) == b"ytes"
+        assert kind.store.head(key) is not None
+        assert code_of(functools.partial(put, kind.store, key)) == "bad-key"
+        assert code_of(functools.partial(kind.store.delete, key)) == "bad-key"
+    assert [one.key for one in kind.store.list("r")] == sorted(FOREIGN, key=str.encode)
+
+
+def test_a_store_says_what_it_can(kind: Kind) -> None:
+    copies = ("copy_if_absent", "copy_if_match", "copy_of_what_it_was")
+    found = Abilities(
+        slash_keys=kind.server is not None and kind.is_like_amazon("body_of_a_slash_key"),
+        conditional_copy=all(kind.is_like_amazon(one) for one in copies),
+        byte_order=kind.is_like_amazon("order_of_keys"),
+    )
+    assert kind.store.abilities == found
+    assert list(kind.store.list()) == []
+
+
+def test_a_key_that_ends_in_a_slash_holds_bytes_where_a_store_can(kind: Kind) -> None:
+    store = kind.store
+    put(store, "simple/demo/index.html")
+    if not store.abilities.slash_keys:
+        assert code_of(lambda: put(store, "simple/demo/")) == "bad-key"
+        assert code_of(lambda: store.delete("simple/demo/")) == "bad-key"
+        assert [one.key for one in store.list()] == ["simple/demo/index.html"]
+        return
+    info = put(store, "simple/demo/", b"page", if_absent=True)
+    assert code_of(lambda: put(store, "simple/demo/", b"other", if_absent=True)) == "write-conflict"
+    content = store.get("simple/demo/")
+    assert content is not None
+    assert (content.data, content.info, store.head("simple/demo/")) == (b"page", info, info)
+    assert read(store, "simple/demo/") == b"page"
+    assert [one.key for one in store.list("simple")] == ["simple/demo/", "simple/demo/index.html"]
+    store.delete("simple/demo/")
+    assert store.head("simple/demo/") is None
+    assert [one.key for one in store.list()] == ["simple/demo/index.html"]
+
+
+def test_a_mark_of_a_folder_is_no_object(kind: Kind) -> None:
+    if kind.server is None:
+        return
+    bucket = kind.store.address.removeprefix("s3://").partition("/")[0]
+    kind.server.client().put_object(Bucket=bucket, Key="a/prefix/folder/", Body=b"")
+    assert kind.store.head("folder/") is None
+    assert kind.store.get("folder/") is None
+    assert list(kind.store.list()) == []
+
+
+def test_how_many_bytes_are_there_is_told_in_the_callers_thread(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3_put, "_WHOLE", 1 << 20)
+    monkeypatch.setattr(s3_put, "_PART", 5 << 20)
+    source = tmp_path / "large.whl"
+    source.write_bytes(many_bytes((11 << 20) + 17))
+    told: list[tuple[int, int]] = []
+
+    def on_bytes(count: int) -> None:
+        told.append((threading.get_ident(), count))
+
+    store.put("large", source, content_type="x/y", cache_seconds=0, on_bytes=on_bytes)
+    assert len(told) > 1
+    assert sum(count for _, count in told) == (11 << 20) + 17
+    assert {thread for thread, _ in told} == {threading.get_ident()}
+    told.clear()
+    store.put("small", b"bytes", content_type="x/y", cache_seconds=0, on_bytes=on_bytes)
+    assert told == [(threading.get_ident(), 5)]
 
 
 def test_a_conditional_write_needs_its_condition(store: Store) -> None:
@@ -160,7 +282,7 @@ def test_other_bytes_than_promised_are_not_written(store: Store, tmp_path: Path)
 def test_what_is_too_large_to_be_read_whole_is_not(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     put(store, "large", b"12345678901")
     put(store, "small", b"1234567890")
-    for module in (local, s3, listing):
+    for module in (local, s3, s3_read, listing):
         monkeypatch.setattr(module, "SMALL_BYTES", 10)
     assert store.get("small") is not None
     assert code_of(lambda: store.get("large")) == "source-unreachable"
@@ -193,7 +315,7 @@ def test_a_large_file_is_written_in_parts_whole_or_not_at_all(
     assert read(store, "dist/large.whl", start=5 << 20, etag=info.etag) == data[5 << 20 :]
     with store.as_file("dist/large.whl") as path:
         assert digest.of_file(path) == info.sha256
-    if "multipart-if-match" not in kind.deviations:
+    if kind.is_like_amazon("parts_if_match"):
         old = put(store, "page", b"old")
         put(store, "page", b"newer")
         assert code_of(lambda: put(store, "page", source, if_match=old.etag)) == "write-conflict"

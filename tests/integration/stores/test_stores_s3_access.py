@@ -11,6 +11,8 @@ from botocore.exceptions import EndpointConnectionError
 from build_tools.errors import HipwrightError
 from build_tools.stores import s3, s3_access
 from build_tools.stores.open import open_store
+from build_tools.stores.s3_access import Access, client_for
+from tests.support.s3_front import fronting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -120,6 +122,72 @@ def test_who_may_only_read_is_told_so(s3_server: S3Server) -> None:
     store = s3_server.store(bucket, machine=s3_server.reader)
     assert store.head("r/a.whl") is not None
     assert error_of(lambda: put(store, "other")).code.name == "no-credentials"
+
+
+def test_who_may_only_read_is_told_before_anything_is_written(s3_server: S3Server, tmp_path: Path) -> None:
+    bucket = s3_server.bucket()
+    opened = functools.partial(open_store, f"s3://{bucket}/p", base=tmp_path, endpoint_url=s3_server.endpoint)
+    error = error_of(lambda: opened(machine=s3_server.reader))
+    assert error.code.name == "no-credentials"
+    assert "who owns the bucket" in (error.hint or "")
+    assert opened(machine=s3_server.reader, writing=False).head("a") is None
+    opened(machine=s3_server.machine)
+    client = s3_server.client()
+    assert "Uploads" not in client.list_multipart_uploads(Bucket=bucket)
+    assert client.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
+
+
+def test_a_token_of_the_platform_is_taken_for_the_credentials_of_a_role(s3_twin: S3Server, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    machine = {
+        **s3_twin.nobody,
+        "AWS_ENDPOINT_URL": s3_twin.endpoint,
+        "AWS_WEB_IDENTITY_TOKEN_FILE": str(token),
+        "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/publisher",
+        "AWS_ROLE_SESSION_NAME": "run-17",
+    }
+    bucket = s3_twin.bucket()
+    error = error_of(lambda: open_store(f"s3://{bucket}", base=tmp_path, machine=machine))
+    assert error.code.name == "no-credentials"
+    assert str(token) in error.message
+    assert "AWS_WEB_IDENTITY_TOKEN_FILE" in (error.hint or "")
+    token.write_text("hush-hush")
+    s3_access._make_client.cache_clear()
+    store = open_store(f"s3://{bucket}", base=tmp_path, machine=machine)
+    put(store)
+    assert store.head("r/a.whl") is not None
+    found = client_for(Access(machine=machine)).s3._request_signer._credentials  # type: ignore[attr-defined]
+    assert found.method == "assume-role-with-web-identity"
+    assert found.get_frozen_credentials().token
+
+
+def test_a_token_that_the_role_does_not_take_is_told_and_not_shown(s3_twin: S3Server, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hush-hush")
+    bucket = s3_twin.bucket()
+    with fronting(s3_twin.endpoint) as front:
+        front.faults["POST"] = ["token"]
+        machine = {
+            **s3_twin.nobody,
+            "AWS_ENDPOINT_URL": s3_twin.endpoint,
+            "AWS_ENDPOINT_URL_STS": front.url,
+            "AWS_WEB_IDENTITY_TOKEN_FILE": str(tmp_path / "token"),
+            "AWS_ROLE_ARN": "arn:aws:iam::123456789012:role/publisher",
+        }
+        error = error_of(lambda: open_store(f"s3://{bucket}", base=tmp_path, machine=machine))
+    assert error.code.name == "no-credentials"
+    assert "AWS_ROLE_ARN" in (error.hint or "")
+    assert "hush" not in f"{error.message}{error.hint}"
+
+
+def test_credentials_that_ran_out_are_told_and_not_shown(s3_twin: S3Server, tmp_path: Path) -> None:
+    machine = {**s3_twin.machine, "AWS_SECRET_ACCESS_KEY": "hush-secret", "AWS_SESSION_TOKEN": "hush-token"}
+    bucket = s3_twin.bucket()
+    with fronting(s3_twin.endpoint) as front:
+        front.faults["POST"] = ["expired"]
+        error = error_of(lambda: open_store(f"s3://{bucket}", base=tmp_path, endpoint_url=front.url, machine=machine))
+    assert error.code.name == "no-credentials"
+    assert "run out" in (error.hint or "")
+    assert "hush" not in f"{error.message}{error.hint}"
 
 
 def test_a_bucket_that_is_not_there_is_named(s3_server: S3Server, tmp_path: Path) -> None:

@@ -57,6 +57,49 @@ def test_a_write_whose_answer_was_lost_is_done_once(store: S3Store, front: Front
     assert front.faults["PUT"] == []
 
 
+def test_what_can_pass_is_tried_again_and_nothing_else(store: S3Store, front: Front) -> None:
+    cases: list[list[Fault]] = [["busy", "busy"], ["lost", "torn"], ["torn", "busy"], ["none", "none"]]
+    for faults in cases:
+        tries = 1 if "none" in faults else 3
+        front.faults["PUT"], front.asked[:] = list(faults), []
+        assert put(store, DATA) == store.head("page")
+        assert [line.split()[0] for line in front.asked] == ["PUT"] * tries + ["HEAD"]
+    front.faults["PUT"], front.asked[:] = ["busy"] * 9, []
+    assert error_of(store).code.name == "source-unreachable"
+    assert len(front.asked) == 5
+
+
+def error_of(store: S3Store, *, if_absent: bool = False) -> HipwrightError:
+    with pytest.raises(HipwrightError) as caught:
+        put(store, b"bytes", if_absent=if_absent)
+    return caught.value
+
+
+def test_what_a_server_refuses_is_asked_once(store: S3Store, front: Front) -> None:
+    cases: list[tuple[Fault, str, str]] = [
+        ("refused", "AccessDenied", "other credentials"),
+        ("expired", "ExpiredToken", "run out"),
+    ]
+    for fault, said, advice in cases:
+        front.faults["PUT"], front.asked[:] = [fault], []
+        error = error_of(store)
+        assert (error.code.name, len(front.asked)) == ("no-credentials", 1)
+        assert said in error.message
+        assert advice in (error.hint or "")
+    put(store, b"there")
+    front.asked[:] = []
+    assert error_of(store, if_absent=True).code.name == "write-conflict"
+    assert [line.split()[0] for line in front.asked] == ["PUT", "HEAD"]
+
+
+def test_credentials_that_ran_out_are_told_where_the_answer_does_not(store: S3Store, front: Front) -> None:
+    front.faults["HEAD"] = ["expired"] * 9
+    with pytest.raises(HipwrightError) as caught:
+        store.head("page")
+    assert caught.value.code.name == "no-credentials"
+    assert "run out" in (caught.value.hint or "")
+
+
 @pytest.mark.parametrize("answer", ["none", "gone"])
 def test_parts_that_became_an_object_although_the_answer_was_lost_are_written_once(
     store: S3Store, front: Front, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Fault
@@ -178,7 +221,7 @@ def test_an_upload_in_parts_that_fails_leaves_no_part(
         def die(*_arguments: object) -> bytes:
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(s3_put, "_pieces", die)
+        monkeypatch.setattr(s3_put, "_next", die)
     sha256 = Sha256("0" * 64) if how == "changed" else None
     wanted: type[BaseException] = KeyboardInterrupt if how == "killed" else HipwrightError
     with pytest.raises(wanted):

@@ -7,60 +7,20 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 from pypi_simple import DistributionPackage, IndexPage, ProjectPage
 
-from build_tools import digest
+from build_tools.index.layout import project_of
 from build_tools.index.plan import pages
 from build_tools.index.snapshots import merged
 from build_tools.receipts.snapshot import IndexedFile, Snapshot
 from build_tools.types import ObjectKey, Sha256
+from tests.support.snapshots import SNAPSHOTS, UPLOADED
 
 if TYPE_CHECKING:
     from random import Random
 
 HERE = "https://index.invalid/some/where/"
-UPLOADED = "2026-01-02T03:04:05Z"
-
-NAMES = st.from_regex(r"[a-z0-9]+(-[a-z0-9]+){0,2}", fullmatch=True).filter(lambda name: canonicalize_name(name) == name)
-LOCALS = st.sampled_from(["", "+rocm7.1", "+rocm7.10.0a20260102", "+devrocm7.1.dev0.abc", "+rocm7.1.local0a1b2c3d"])
-VERSIONS = st.builds(
-    lambda epoch, numbers, pre, local: f"{epoch}{'.'.join(map(str, numbers))}{pre}{local}",
-    st.sampled_from(["", "1!"]),
-    st.lists(st.integers(0, 20), min_size=1, max_size=3),
-    st.sampled_from(["", "a1", "rc2", ".post1", ".dev3"]),
-    LOCALS,
-)
-HASHES = st.integers(0, 2**64).map(lambda number: digest.of_bytes(str(number).encode()))
-REASONS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"]), max_size=20).map(
-    lambda text: " ".join(text.split())
-)
-
-
-@st.composite
-def indexed_files(draw: st.DrawFn) -> IndexedFile:
-    project, version, sha256 = draw(NAMES), draw(VERSIONS), draw(HASHES)
-    tag = draw(
-        st.sampled_from(["py3-none-any", "1py3-py3-none-any", "cp311-cp311-manylinux_2_28_x86_64", "cp313-cp313t-win_amd64"])
-    )
-    filename = f"{project.replace('-', '_')}-{version}-{tag}.whl"
-    folder = draw(st.sampled_from(["dist", f"dist/{sha256[:16]}"]))
-    return IndexedFile(
-        project=project,
-        filename=filename,
-        key=f"{folder}/{filename}",
-        version=str(Version(version)),
-        sha256=sha256,
-        size=draw(st.integers(0, 2**40)),
-        uploaded=UPLOADED,
-        metadata_sha256=draw(st.none() | HASHES),
-        requires_python=draw(st.sampled_from([None, ">=3.8", "<4,>=3.10", '!=3.9.*,>=3 ; "<x>"'])),
-        yanked=draw(st.none() | st.just("") | REASONS),
-    )
-
-
-SNAPSHOTS = st.lists(indexed_files(), max_size=8).map(lambda rows: merged(Snapshot(files=()), rows))
 
 
 def expected(file: IndexedFile) -> tuple[object, ...]:
@@ -132,8 +92,48 @@ def test_pages_are_the_same_bytes_whatever_order_the_files_came_in(snapshot: Sna
 @given(SNAPSHOTS)
 def test_a_page_that_names_projects_is_written_after_their_pages(snapshot: Snapshot) -> None:
     keys = list(pages(snapshot))
-    assert keys[-3:] == ["index.html", "simple-json/index.json", "simple/index.html"]
-    assert all(key.count("/") == 2 for key in keys[:-3])
+    assert keys[-4:] == ["index.html", "packages.html", "simple-json/index.json", "simple/index.html"]
+    assert all(key.count("/") == 2 for key in keys[:-4])
+    keys = list(pages(snapshot, slash_keys=True))
+    assert keys[-6:-4] == ["index.html", "packages.html"]
+    assert keys[-4:] == ["simple-json/index.json", "simple-json/", "simple/index.html", "simple/"]
+
+
+@given(SNAPSHOTS, st.booleans())
+def test_pages_of_some_projects_are_those_of_all(snapshot: Snapshot, slash_keys: bool) -> None:  # noqa: FBT001 - drawn
+    whole = pages(snapshot, slash_keys=slash_keys)
+    some = {file.project for file in snapshot.files[::2]}
+    part = pages(snapshot, slash_keys=slash_keys, projects=some)
+    assert part.items() <= whole.items()
+    assert {project_of(key) for key in part} - {None} == some
+    assert {key for key in whole.keys() - part.keys() if project_of(key) is None} == set()
+
+
+@pytest.mark.parametrize(
+    ("key", "project"),
+    [
+        ("simple/torch/index.html", "torch"),
+        ("simple/torch/", "torch"),
+        ("simple-json/torch/index.json", "torch"),
+        ("simple-json/torch/", "torch"),
+        ("simple/torch/index.json", None),
+        ("simple/index.html", None),
+        ("simple/", None),
+        ("simple-json/index.json", None),
+        ("simple/torch/more/index.html", None),
+        ("dist/torch/index.html", None),
+        ("index.html", None),
+    ],
+)
+def test_whose_page_lies_under_a_key(key: str, project: str | None) -> None:
+    assert project_of(key) == project
+
+
+def test_old_pips_are_not_given_what_they_fail_at(torch: IndexedFile) -> None:
+    page = pages(Snapshot(files=(torch,)))[ObjectKey("simple-json/torch/index.json")].body
+    assert b"dist-info-metadata" not in page
+    assert b"dist-info-metadata" not in pages(Snapshot(files=(torch,)))[ObjectKey("simple/torch/index.html")].body
+    assert msgspec.json.decode(page)["files"][0]["core-metadata"] == {"sha256": "b" * 64}
 
 
 def test_what_each_page_is_served_as() -> None:
@@ -161,8 +161,7 @@ def test_a_project_page_as_bytes(torch: IndexedFile) -> None:
     page = pages(Snapshot(files=(torch,)))[ObjectKey("simple/torch/index.html")].body.decode()
     assert (
         f'<a href="../../dist/torch-2.9.0%2Brocm7.1-cp311-cp311-linux_x86_64.whl#sha256={"a" * 64}"'
-        f' data-requires-python="&gt;=3.10" data-core-metadata="sha256={"b" * 64}"'
-        f' data-dist-info-metadata="sha256={"b" * 64}">torch-2.9.0+rocm7.1-cp311-cp311-linux_x86_64.whl</a>'
+        f' data-requires-python="&gt;=3.10" data-core-metadata="sha256={"b" * 64}">torch-2.9.0+rocm7.1-cp311-cp311-linux_x86_64.whl</a>'
     ) in page
 
 

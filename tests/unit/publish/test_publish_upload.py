@@ -114,11 +114,14 @@ def test_files_come_first_then_the_snapshot_then_pages_and_the_root_last(tmp_pat
         "dist/",
         "snapshots/",
         "snapshot.json",
+        "pages.json",
         "simple-json/demo/index.json",
         "simple/demo/index.html",
         "index.html",
+        "packages.html",
         "simple-json/index.json",
         "simple/index.html",
+        "pages.json",
     ]
     assert watched.writes[1].endswith(".whl.metadata")
 

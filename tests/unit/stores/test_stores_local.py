@@ -73,6 +73,14 @@ def test_a_listing_takes_whole_parts_and_leaves_out_what_the_store_keeps_for_its
     assert list(store.list("nothing")) == []
 
 
+def test_ten_thousand_keys_are_listed_in_their_order(store: Store, root: Path) -> None:
+    keys = [f"dist/a+{number}.whl" for number in range(10_000)]
+    (root / "dist").mkdir()
+    for key in keys:
+        (root / key).touch()
+    assert [one.key for one in store.list("dist")] == sorted(keys)
+
+
 @pytest.mark.parametrize("key", [".hipwright/lock", ".hipwright/x", ".HipWright/x"])
 def test_keys_in_the_stores_own_folder_are_refused(store: Store, key: str) -> None:
     with pytest.raises(HipwrightError) as caught:
