@@ -5,24 +5,23 @@ from __future__ import annotations
 import functools
 import os.path
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from build_tools import digest
 from build_tools.builds.visual_studio import machine_programs, wanted_environment
 from build_tools.config.buckets import bucket_table, external_folder
 from build_tools.config.project import SdistOrigin
 from build_tools.environments.interpreter import find_interpreter
-from build_tools.environments.network import path_of
 from build_tools.environments.settings import DECIDING_NAMES, read_base_index, settings_files
-from build_tools.errors import HipwrightError, Where
+from build_tools.errors import HipwrightError
 from build_tools.options.fronts import nox_words
 from build_tools.stores.place import RunPlace, runs_for_fork
 from build_tools.stores.run_outputs import RunOutputs
 from build_tools.stores.s3_access import Access
 from build_tools.types import Platform
-from build_tools.urls import foreign_scheme, is_url, mask_userinfo, redact
+from build_tools.urls import mask_userinfo, redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,10 +42,6 @@ if TYPE_CHECKING:
     from build_tools.stores.base import Store
 
 __all__ = ["Workplace"]
-
-_SILENT_SECONDS: Final = 30.0
-_MANIFEST_SECONDS: Final = 120.0
-"""How long a server may be silent that has a source manifest, and how long it may take in all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,35 +255,10 @@ class Workplace:
         HipwrightError
             ``bad-manifest`` when nothing is there; ``source-unreachable``.
         """
+        from build_tools.environments.manifest_file import read_manifest_file  # noqa: PLC0415 - few runs name one
+
         place = self.settings.manifest
-        if place is None:
-            return b""
-        named = redact(place)
-        if foreign_scheme(place) is not None:
-            message = f"{named} is an address of a kind that no source manifest is read from"
-            raise HipwrightError("bad-manifest", message, where=Where(file=named), hint="name a file, or an http address")
-        path = path_of(place) if is_url(place) else Path(place)
-        if path is None:
-            self.console.say(f"reading the source manifest {named}")
-            network = self.base.network()
-            network = replace(network, timeout=min(network.timeout, _SILENT_SECONDS))
-            answer = network.read(place, within=_MANIFEST_SECONDS)
-            if answer is None:
-                hint = "look at the address in a browser, or keep a copy and name the file"
-                raise HipwrightError(
-                    "bad-manifest", f"there is no source manifest at {named}", where=Where(file=named), hint=hint
-                )
-            return answer.body
-        try:
-            # Asked before it is opened: to open a pipe waits for somebody who writes into it.
-            if path.exists() and not path.is_file():
-                message = f"the source manifest {named} is no regular file"
-                raise HipwrightError("bad-manifest", message, where=Where(file=named), hint="name a JSON file")
-            return path.read_bytes()
-        except OSError as error:
-            message = f"cannot read the source manifest {named}: {error.strerror}"
-            hint = "name a JSON file that can be read, or an http address"
-            raise HipwrightError("bad-manifest", message, where=Where(file=named), hint=hint) from error
+        return b"" if place is None else read_manifest_file(place, network=self._network, say=self.console.say)
 
     def submodule_urls(self, name: str) -> dict[str, str]:
         """Return the addresses that submodules of a project are fetched from instead of their recorded ones, by path.

@@ -97,7 +97,9 @@ def _libraries(chain: Chain) -> frozenset[str] | None:
         return None
     beside = _packages(chain).keys()
     files = installed_files(site_packages(environment, chain.workplace.platform))
-    packed = (Path(path).name for name, rows in files.items() if name in beside for path, size in rows.items() if size is not None)
+    packed = (
+        Path(path).name for name, rows in files.items() if name in beside for path, size in rows.items() if size is not None
+    )
     if rocm is None or rocm.folder is None or _without_rocm(chain):
         return libraries_among(packed)
     return libraries_among(packed) | libraries_of_folder(Path(rocm.folder))

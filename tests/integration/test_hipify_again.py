@@ -11,6 +11,8 @@ from build_tools.errors import HipwrightError
 from build_tools.hipify.again import hipify_again
 from build_tools.hipify.record import read_tree_record, write_tree_record
 from build_tools.hipify.stale import refuse_stale, stale_files
+from build_tools.receipts.lock import LockedSources
+from build_tools.receipts.record import read_record, to_json
 from build_tools.sources.export import materialise
 from build_tools.sources.modules import own_folder
 from build_tools.sources.phases import step_back
@@ -20,7 +22,7 @@ from tests.support.source_trees import ODD_NAMES, Person, Yard, git, head, make_
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from build_tools.receipts.lock import LockedSources
+    from tests.support.shelf import Shelf
 
 LIB = "third party/lib"
 
@@ -43,14 +45,10 @@ for path in sorted(root.rglob("*")):
 LINES = "".join(f"cuda line {number}\n" for number in range(1, 10))
 
 
-@pytest.fixture
-def yard(tmp_path: Path) -> Yard:
-    return Yard(tmp_path / "pl ace")
-
-
-@pytest.fixture
-def locked(yard: Yard, tree: Path) -> LockedSources:
-    """A tree with base patches, hipify and a hipified patch; of its two modules the submodule hides what hipify makes."""
+def prepare(place: Path) -> None:
+    """Make a tree with base patches, hipify and a hipified patch; of its two modules the submodule hides what hipify makes."""
+    yard = Yard(place)
+    tree = place / "src" / "toy"
     lib, origin = yard.person("lib"), yard.person("toy")
     lib.commit({"l.cu": "cuda l\n", "m.cpp": "int m;\n", ".gitignore": "hip\n"})
     files = {
@@ -74,7 +72,18 @@ def locked(yard: Yard, tree: Path) -> LockedSources:
     yard.series({f"{LIB}/base/1.patch": base, "root/hipified/1.patch": patch})
     yard.patches("hipified", tree)
     assert status(tree) == b""
-    return locked
+    (place / "locked.json").write_bytes(to_json(locked))
+
+
+@pytest.fixture
+def yard(shelf: Shelf) -> Yard:
+    return Yard(shelf.put_back("to-hipify-again", prepare))
+
+
+@pytest.fixture
+def locked(yard: Yard, tree: Path) -> LockedSources:
+    yard.locked[tree] = read_record(yard.place / "locked.json", LockedSources)
+    return yard.locked[tree]
 
 
 def stale(yard: Yard, locked: LockedSources, tree: Path) -> list[str]:

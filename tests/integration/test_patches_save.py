@@ -28,10 +28,34 @@ ROOT_HIP = "root/hipified/0001-Say-it-after-hipify.patch"
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 
 
+def begun(place: Path) -> PatchDesk:
+    desk = PatchDesk(place=place)
+    desk.begin({"a.cu": "cuda\n", "b.cu": LINES, "plain.c": LINES})
+    return desk
+
+
 @pytest.fixture
 def desk(shelf: Shelf) -> PatchDesk:
-    files = {"a.cu": "cuda\n", "b.cu": LINES, "plain.c": LINES}
-    return PatchDesk(place=shelf.put_back("to-save", lambda place: PatchDesk(place=place).begin(files)))
+    """A desk at which nothing is checked out."""
+    return PatchDesk(place=shelf.put_back("to-save", begun))
+
+
+@pytest.fixture
+def based(shelf: Shelf) -> PatchDesk:
+    """A desk that is to make base patches."""
+    return PatchDesk(place=shelf.put_back("to-save-based", lambda place: begun(place).until_base()))
+
+
+@pytest.fixture
+def made(shelf: Shelf) -> PatchDesk:
+    """A desk with the finished tree."""
+    return PatchDesk(place=shelf.put_back("to-save-made", lambda place: begun(place).checkout()))
+
+
+@pytest.fixture
+def two(shelf: Shelf) -> PatchDesk:
+    """A desk with a base patch and a hipified one."""
+    return PatchDesk(place=shelf.put_back("to-save-two", lambda place: with_two(begun(place))))
 
 
 def entries(desk: PatchDesk) -> list[dict[str, Any]]:
@@ -80,8 +104,8 @@ def same_elsewhere(desk: PatchDesk, name: str = "elsewhere") -> None:
     assert desk.files() == files
 
 
-def test_commits_in_every_module_and_phase_become_patches_and_come_back(desk: PatchDesk) -> None:
-    desk.until_base()
+def test_commits_in_every_module_and_phase_become_patches_and_come_back(based: PatchDesk) -> None:
+    desk = based
     desk.commit({"d.cu": "cuda deeper\n"}, "[deep] Base below", module=DEEP)
     desk.commit({"l.txt": "lib two\n"}, "Base in the library", module=LIB)
     desk.commit({"a.cu": "cuda root\n"}, "Base in the root", more=("--all",))
@@ -110,23 +134,23 @@ def test_commits_in_every_module_and_phase_become_patches_and_come_back(desk: Pa
     assert {stage["state"] for stage in stages} == {"skipped"}
 
 
-def test_a_checkout_moves_on_from_a_saved_tree(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_a_checkout_moves_on_from_a_saved_tree(two: PatchDesk) -> None:
+    desk = two
     desk.until_base()
     desk.checkout()
     assert desk.log() == ["Say it after hipify", "Say it in base"]
 
 
-def test_nothing_changed_leaves_every_file_alone(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_nothing_changed_leaves_every_file_alone(two: PatchDesk) -> None:
+    desk = two
     times = {path: path.stat().st_mtime_ns for path in desk.line.rglob("*")}
     assert desk.save()["written"] == []
     assert "nothing to save" in desk.said[-1]
     assert {path: path.stat().st_mtime_ns for path in desk.line.rglob("*")} == times
 
 
-def test_an_amended_patch_keeps_its_name_and_what_is_said_of_it(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_an_amended_patch_keeps_its_name_and_what_is_said_of_it(two: PatchDesk) -> None:
+    desk = two
     text = (desk.line / "series.toml").read_text(encoding="utf-8")
     text = text.replace('why = "Because."', 'why = "because of the other thing"  # a person\'s words')
     (desk.line / "series.toml").write_text(text, encoding="utf-8")
@@ -139,8 +163,8 @@ def test_an_amended_patch_keeps_its_name_and_what_is_said_of_it(desk: PatchDesk)
     same_elsewhere(desk)
 
 
-def test_what_is_gone_from_the_history_goes_and_is_told(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_what_is_gone_from_the_history_goes_and_is_told(two: PatchDesk) -> None:
+    desk = two
     git(desk.tree(), "reset", "--quiet", "--hard", "refs/hipwright/hipified")
     saved = desk.save()
     assert changes(saved) == {ROOT_HIP: "removed"}
@@ -149,8 +173,8 @@ def test_what_is_gone_from_the_history_goes_and_is_told(desk: PatchDesk) -> None
     same_elsewhere(desk)
 
 
-def test_no_base_patch_is_lost_where_hipify_changed_nothing(desk: PatchDesk) -> None:
-    desk.until_base()
+def test_no_base_patch_is_lost_where_hipify_changed_nothing(based: PatchDesk) -> None:
+    desk = based
     for number in (1, 2):
         desk.commit({f"new-{number}.h": "x\n"}, f"Add {number}", module=DEEP)
     desk.save()
@@ -164,8 +188,8 @@ def test_no_base_patch_is_lost_where_hipify_changed_nothing(desk: PatchDesk) -> 
     same_elsewhere(desk)
 
 
-def test_patches_in_another_order_keep_their_files(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_patches_in_another_order_keep_their_files(made: PatchDesk) -> None:
+    desk = made
     for word in ("one", "two", "three"):
         desk.commit({f"{word}.h": f"{word}\n"}, f"Add {word}")
     desk.save()
@@ -189,8 +213,8 @@ def test_patches_in_another_order_keep_their_files(desk: PatchDesk) -> None:
     same_elsewhere(desk)
 
 
-def test_a_patch_for_another_platform_stays_where_it_is(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_a_patch_for_another_platform_stays_where_it_is(two: PatchDesk) -> None:
+    desk = two
     other = desk.files()[ROOT_HIP].replace(b"Say it after hipify", b"Say it on Windows")
     name = "root/hipified/0002-windows.patch"
     write(desk.line, {name: other})
@@ -205,8 +229,8 @@ def test_a_patch_for_another_platform_stays_where_it_is(desk: PatchDesk) -> None
     assert desk.files()[name] == other
 
 
-def test_a_base_patch_can_be_split_reworded_and_dropped_by_a_rebase(desk: PatchDesk) -> None:
-    desk.until_base()
+def test_a_base_patch_can_be_split_reworded_and_dropped_by_a_rebase(based: PatchDesk) -> None:
+    desk = based
     desk.commit({"x.h": "x\n"}, "Add x")
     desk.commit({"y.h": "y\n"}, "Add y")
     desk.save()
@@ -221,8 +245,8 @@ def test_a_base_patch_can_be_split_reworded_and_dropped_by_a_rebase(desk: PatchD
     same_elsewhere(desk)
 
 
-def test_the_same_commits_made_again_are_taken_for_what_they_are(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_the_same_commits_made_again_are_taken_for_what_they_are(two: PatchDesk) -> None:
+    desk = two
     heads = desk.heads()
     git(desk.tree(), "commit", "--amend", "--no-edit", "--quiet", env=identity("Another Committer"))
     assert desk.heads() != heads
@@ -231,8 +255,8 @@ def test_the_same_commits_made_again_are_taken_for_what_they_are(desk: PatchDesk
     assert desk.save()["written"] == []
 
 
-def test_a_dry_run_says_what_it_would_do_and_does_nothing(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_a_dry_run_says_what_it_would_do_and_does_nothing(made: PatchDesk) -> None:
+    desk = made
     desk.commit({"x.h": "x\n"}, "Add x")
     files, heads = desk.files(), desk.heads()
     assert changes(desk.save(dry_run=True)) == {"root/hipified/0001-Add-x.patch": "added"}
@@ -266,8 +290,8 @@ def test_a_person_moves_a_submodule_in_a_base_patch(desk: PatchDesk) -> None:
 
 
 @pytest.mark.parametrize("how", ["removed", "removed, its folder left", "moved"])
-def test_a_person_takes_a_submodule_out_in_a_base_patch(desk: PatchDesk, how: str) -> None:
-    desk.until_base()
+def test_a_person_takes_a_submodule_out_in_a_base_patch(based: PatchDesk, how: str) -> None:
+    desk = based
     tree = desk.tree()
     match how:
         case "removed":
@@ -290,8 +314,8 @@ def test_a_person_takes_a_submodule_out_in_a_base_patch(desk: PatchDesk, how: st
     assert desk.save()["written"] == []
 
 
-def test_a_warning_says_what_belongs_into_a_base_patch(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_a_warning_says_what_belongs_into_a_base_patch(made: PatchDesk) -> None:
+    desk = made
     desk.commit({"a.cu": "cuda more\n"}, "Too late for hipify")
     desk.save()
     assert any("a.cu, which hipify read" in line and "belongs into a base patch" in line for line in desk.said)
@@ -443,8 +467,8 @@ def test_what_no_patch_can_say_is_refused_with_the_way_out(desk: PatchDesk, what
     assert desk.heads() == heads
 
 
-def test_the_way_out_of_an_amended_stage_commit_works(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_the_way_out_of_an_amended_stage_commit_works(made: PatchDesk) -> None:
+    desk = made
     desk.commit({"x.h": "x\n"}, "Hipify the sources\n\nHipwright-Phase: hipified", more=("--amend",))
     error = refused(desk, "marker-lost")
     assert error.hint is not None
@@ -474,8 +498,8 @@ def rebased(desk: PatchDesk, *words: str, script: str = "true") -> None:
     git(desk.tree(), "rebase", "--quiet", "--interactive", *words, "refs/hipwright/upstream", env=env)
 
 
-def test_a_base_patch_that_is_changed_on_the_finished_tree_is_kept_and_saved_where_it_belongs(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_a_base_patch_that_is_changed_on_the_finished_tree_is_kept_and_saved_where_it_belongs(two: PatchDesk) -> None:
+    desk = two
     desk.commit({"b.cu": "mine\n" + LINES}, "fixup! Say it in base")
     rebased(desk, "--autosquash")
     error = refused(desk, "marker-lost")
@@ -490,8 +514,8 @@ def test_a_base_patch_that_is_changed_on_the_finished_tree_is_kept_and_saved_whe
     same_elsewhere(desk)
 
 
-def test_a_commit_that_is_moved_below_hipifys_is_kept_and_becomes_a_base_patch(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_a_commit_that_is_moved_below_hipifys_is_kept_and_becomes_a_base_patch(two: PatchDesk) -> None:
+    desk = two
     git(desk.tree(), "tag", "mine", "refs/hipwright/upstream")
     desk.commit({"b.cu": "mine\n" + LINES}, "Mine")
     # The last line comes first.
@@ -505,8 +529,8 @@ def test_a_commit_that_is_moved_below_hipifys_is_kept_and_becomes_a_base_patch(d
 
 
 @pytest.mark.parametrize("more", [False, True])
-def test_the_same_commits_made_anew_go_back_to_what_the_stages_made(desk: PatchDesk, *, more: bool) -> None:
-    with_two(desk)
+def test_the_same_commits_made_anew_go_back_to_what_the_stages_made(two: PatchDesk, *, more: bool) -> None:
+    desk = two
     if more:
         desk.commit({"x.h": "x\n"}, "Add x")
     rebased(desk, "--force-rebase")
@@ -515,8 +539,8 @@ def test_the_same_commits_made_anew_go_back_to_what_the_stages_made(desk: PatchD
     assert desk.log() == [*(["Add x"] if more else []), "Say it after hipify", "Say it in base"]
 
 
-def test_a_history_without_the_stages_commits_is_kept(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_a_history_without_the_stages_commits_is_kept(two: PatchDesk) -> None:
+    desk = two
     git(desk.tree(), "reset", "--quiet", "--hard", "refs/hipwright/upstream")
     commit = desk.commit({"x.h": "x\n"}, "Add x")
     paste(desk, refused(desk, "marker-lost").hint)
@@ -524,8 +548,8 @@ def test_a_history_without_the_stages_commits_is_kept(desk: PatchDesk) -> None:
     assert changes(desk.save()) == {"root/hipified/0002-Add-x.patch": "added"}
 
 
-def test_an_amended_hipify_commit_with_others_on_top_is_kept(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_an_amended_hipify_commit_with_others_on_top_is_kept(two: PatchDesk) -> None:
+    desk = two
     picked = git(desk.tree(), "rev-parse", "HEAD")
     git(desk.tree(), "reset", "--quiet", "--hard", "refs/hipwright/hipified")
     write(desk.tree(), {"x.h": "x\n"})
@@ -596,8 +620,8 @@ WAYS_OUT: dict[str, Callable[[PatchDesk], object]] = {
 
 
 @pytest.mark.parametrize("what", list(WAYS_OUT))
-def test_the_command_that_a_refusal_names_makes_the_tree_one_that_can_be_saved(desk: PatchDesk, what: str) -> None:
-    desk.checkout()
+def test_the_command_that_a_refusal_names_makes_the_tree_one_that_can_be_saved(made: PatchDesk, what: str) -> None:
+    desk = made
     WAYS_OUT[what](desk)
     with pytest.raises(HipwrightError) as caught:
         desk.save()
@@ -607,9 +631,9 @@ def test_the_command_that_a_refusal_names_makes_the_tree_one_that_can_be_saved(d
 
 
 def test_a_save_that_is_ended_before_the_tree_moves_is_finished_by_the_next_checkout(
-    desk: PatchDesk, monkeypatch: pytest.MonkeyPatch
+    made: PatchDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.checkout()
+    desk = made
     desk.commit({"x.h": "x\n"}, "Add x", module=LIB)
 
     def ended(*_arguments: object, **_settings: object) -> None:
@@ -626,8 +650,8 @@ def test_a_save_that_is_ended_before_the_tree_moves_is_finished_by_the_next_chec
     assert desk.heads("elsewhere") == desk.heads()
 
 
-def test_a_series_that_cannot_be_written_leaves_the_tree_alone(desk: PatchDesk, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.checkout()
+def test_a_series_that_cannot_be_written_leaves_the_tree_alone(made: PatchDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = made
     desk.commit({"x.h": "x\n"}, "Add x")
 
     def full(*_arguments: object) -> None:
@@ -639,8 +663,8 @@ def test_a_series_that_cannot_be_written_leaves_the_tree_alone(desk: PatchDesk, 
     assert list(changes(desk.save())) == ["root/hipified/0001-Add-x.patch"]
 
 
-def test_a_branch_of_a_person_stays_where_it_is(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_a_branch_of_a_person_stays_where_it_is(made: PatchDesk) -> None:
+    desk = made
     git(desk.tree(), "checkout", "--quiet", "-b", "mine")
     commit = desk.commit({"x.h": "x\n"}, "Add x")
     desk.save()
@@ -648,8 +672,8 @@ def test_a_branch_of_a_person_stays_where_it_is(desk: PatchDesk) -> None:
     assert desk.log() == ["Add x"]
 
 
-def test_a_commit_that_only_records_submodules_is_told_and_becomes_no_patch(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_a_commit_that_only_records_submodules_is_told_and_becomes_no_patch(made: PatchDesk) -> None:
+    desk = made
     desk.commit({"x.h": "x\n"}, "Add x", module=LIB)
     desk.commit({}, "Update the library", more=("--all",))
     assert list(changes(desk.save())) == [f"{LIB}/hipified/0001-Add-x.patch"]
@@ -658,8 +682,8 @@ def test_a_commit_that_only_records_submodules_is_told_and_becomes_no_patch(desk
     same_elsewhere(desk)
 
 
-def test_a_commit_that_no_origin_has_is_no_pin(desk: PatchDesk) -> None:
-    desk.until_base()
+def test_a_commit_that_no_origin_has_is_no_pin(based: PatchDesk) -> None:
+    desk = based
     git(desk.tree(), "update-index", "--cacheinfo", f"160000,{'1' * 40},{LIB}")
     git(desk.tree(), "commit", "--quiet", "-m", "Move it")
     error = refused(desk, "marker-lost")
@@ -667,8 +691,8 @@ def test_a_commit_that_no_origin_has_is_no_pin(desk: PatchDesk) -> None:
 
 
 @pytest.mark.parametrize("change", ["edited", "dropped", "added", "reordered"])
-def test_a_series_that_was_changed_meanwhile_is_not_saved_over(desk: PatchDesk, change: str) -> None:
-    desk.checkout()
+def test_a_series_that_was_changed_meanwhile_is_not_saved_over(made: PatchDesk, change: str) -> None:
+    desk = made
     for word in ("one", "two"):
         desk.commit({f"{word}.h": f"{word}\n"}, f"Add {word}")
     desk.save()
@@ -698,8 +722,8 @@ def test_a_series_that_was_changed_meanwhile_is_not_saved_over(desk: PatchDesk, 
     assert list(changes(desk.save())) == [name for name in names(desk) if "Add-three" in name]
 
 
-def test_a_patch_that_is_for_another_platform_by_now_is_not_saved_over(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_a_patch_that_is_for_another_platform_by_now_is_not_saved_over(made: PatchDesk) -> None:
+    desk = made
     desk.commit({"one.h": "one\n"}, "Add one")
     desk.save()
     (first,) = names(desk)
@@ -713,9 +737,9 @@ def test_a_patch_that_is_for_another_platform_by_now_is_not_saved_over(desk: Pat
 
 
 def test_a_tree_that_cannot_take_the_saved_commits_keeps_the_persons_own(
-    desk: PatchDesk, monkeypatch: pytest.MonkeyPatch
+    based: PatchDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk.until_base()
+    desk = based
     desk.commit({"one.h": "one\n"}, "Add one")
     heads = desk.heads()
 
@@ -735,8 +759,8 @@ def test_a_tree_that_cannot_take_the_saved_commits_keeps_the_persons_own(
     assert changes(desk.save()) == {"root/base/0001-Add-one.patch": "added"}
 
 
-def test_many_further_patches_are_told_in_one_line(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_many_further_patches_are_told_in_one_line(made: PatchDesk) -> None:
+    desk = made
     desk.commit({"x.h": "x\n"}, "Add x")
     desk.save()
     (first,) = names(desk)
@@ -749,8 +773,8 @@ def test_many_further_patches_are_told_in_one_line(desk: PatchDesk) -> None:
     assert "patches that the tree was made without" in error.message
 
 
-def test_a_tree_of_another_line_is_told_by_that_alone(desk: PatchDesk) -> None:
-    with_two(desk)
+def test_a_tree_of_another_line_is_told_by_that_alone(two: PatchDesk) -> None:
+    desk = two
     desk.commit({"x.h": "x\n"}, "Add x")
     other = desk.line.with_name("2")
     write(other, {"series.toml": "schema = 1\n"})
@@ -776,8 +800,8 @@ def test_what_becomes_of_the_tree_and_of_new_files_is_told(desk: PatchDesk) -> N
     assert sum("takes the commits that a clean checkout makes" in line for line in desk.said) == 1
 
 
-def test_a_patch_that_is_made_in_the_other_phase_too_keeps_what_is_said_of_it(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_a_patch_that_is_made_in_the_other_phase_too_keeps_what_is_said_of_it(made: PatchDesk) -> None:
+    desk = made
     commit = desk.commit({"b.cu": "mine\n" + LINES}, "Mine")
     desk.save()
     text = (desk.line / "series.toml").read_text(encoding="utf-8")
@@ -795,8 +819,8 @@ def test_a_patch_that_is_made_in_the_other_phase_too_keeps_what_is_said_of_it(de
     assert any("invoke drop-patch root/hipified/0001-Mine.patch" in line for line in desk.said)
 
 
-def test_base_patches_of_a_submodule_come_before_its_hipified_ones(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_base_patches_of_a_submodule_come_before_its_hipified_ones(made: PatchDesk) -> None:
+    desk = made
     desk.commit({"x.h": "x\n"}, "Add x", module=DEEP)
     desk.save()
     desk.until_base()
@@ -806,8 +830,8 @@ def test_base_patches_of_a_submodule_come_before_its_hipified_ones(desk: PatchDe
 
 
 @pytest.mark.parametrize("line", [None, "1"])
-def test_a_hipified_patch_that_ones_own_base_patch_disturbs_is_told_with_the_way_on(desk: PatchDesk, line: str | None) -> None:
-    desk.checkout()
+def test_a_hipified_patch_that_ones_own_base_patch_disturbs_is_told_with_the_way_on(made: PatchDesk, line: str | None) -> None:
+    desk = made
     desk.commit({"plain.c": LINES.replace("line 9\n", "hipified\n"), "hip/a.hip": "hip after\n"}, "After hipify")
     desk.save()
     desk.until_base()
@@ -834,8 +858,8 @@ def test_a_hipified_patch_that_ones_own_base_patch_disturbs_is_told_with_the_way
     assert re.search("changed by a patch of the series: [0-9a-f]{12} 'Say it in base'", str(caught.value.excerpt))
 
 
-def test_a_move_that_would_lose_work_names_what_keeps_it(desk: PatchDesk) -> None:
-    desk.checkout()
+def test_a_move_that_would_lose_work_names_what_keeps_it(made: PatchDesk) -> None:
+    desk = made
     desk.commit({"x.h": "x\n"}, "Add x")
     desk.commit({"y.h": "y\n"}, "Add y", module=LIB)
     write(desk.tree(), {"a.cu": "edited\n", "plain.c": "edited\n"})
@@ -889,8 +913,8 @@ def test_a_ref_without_patches_has_no_place_to_save_to(tmp_path: Path) -> None:
     assert "new-series" in error.hint
 
 
-def test_settings_of_a_person_change_no_byte(desk: PatchDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    desk.checkout()
+def test_settings_of_a_person_change_no_byte(made: PatchDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = made
     desk.commit({"plain.c": LINES.replace("line 3\n", "line é\n"), "moved.c": LINES}, "Änder es")
     git(desk.tree(), "mv", "b.cu", "c d.cu")
     desk.commit({}, "Rename it")

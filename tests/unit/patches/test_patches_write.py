@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +13,11 @@ from build_tools.errors import HipwrightError
 from build_tools.patches.series import load_series
 from build_tools.patches.write import settle_series, write_series
 from tests.support.source_trees import write
+from tests.support.warm_python import run_python
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import subprocess
+    from collections.abc import Callable, Mapping
 
 CLONE = Path(__file__).parents[3]
 OLD = {
@@ -60,6 +61,12 @@ write.write_bytes = dying(write.write_bytes)
 write.remove_tree = dying(write.remove_tree)
 write.write_series(Path(sys.argv[1]), eval(sys.argv[3]))
 """
+
+
+def dying(place: Path, count: int, change: Mapping[str, bytes | None]) -> subprocess.CompletedProcess[str]:
+    """Change a series in a process that dies after so many steps."""
+    words = ["-c", DYING, str(place), str(count), repr(change)]
+    return run_python(words, clone=CLONE, cwd=CLONE, env={**os.environ, "PYTHONPATH": str(CLONE)})
 
 
 def line(place: Path) -> Path:
@@ -161,7 +168,7 @@ def test_a_run_that_is_killed_leaves_the_old_series_or_the_new_one(tmp_path: Pat
     seen = set()
     for count in range(60):
         place = line(tmp_path / str(count))
-        done = subprocess.run([sys.executable, "-c", DYING, str(place), str(count), repr(CHANGE)], cwd=CLONE, check=False)
+        done = dying(place, count, CHANGE)
         if done.returncode == 0:
             assert held(place) == NEW
             break
@@ -189,7 +196,7 @@ def test_whoever_reads_the_series_finishes_what_a_killed_run_had_begun(tmp_path:
         folder = tmp_path / str(count)
         place = folder / "patches" / "1"
         write(place, old)
-        done = subprocess.run([sys.executable, "-c", DYING, str(place), str(count), repr(new)], cwd=CLONE, check=False)
+        done = dying(place, count, new)
         # None of the states in between is one that it would take.
         seen.add(tuple(patch.name for patch in load_series(folder, "1").patches))
         if done.returncode == 0:
@@ -202,7 +209,7 @@ def test_what_somebody_changed_after_a_run_was_killed_is_not_written_over(tmp_pa
     while not list(place.glob(".saving-*/journal.json")):
         count += 1
         place = line(tmp_path / str(count))
-        subprocess.run([sys.executable, "-c", DYING, str(place), str(count), repr(CHANGE)], cwd=CLONE, check=False)
+        dying(place, count, CHANGE)
     (place / "root/base/0001-a.patch").write_bytes(b"mine\n")
     for change in ({}, {"series.toml": b"third"}):
         with pytest.raises(HipwrightError, match="was changed while") as caught:
