@@ -9,6 +9,7 @@ from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from build_tools.options.commands import Command
     from build_tools.options.model import Settings
@@ -21,11 +22,15 @@ DEFAULT_PROJECT: Final = "sample"
 
 
 def projects_about(
-    command: Command, project: ProjectName | None, settings: Settings, known: Sequence[ProjectName]
+    command: Command, project: ProjectName | None, settings: Settings, known: Sequence[ProjectName], *, external_builds: Path
 ) -> Sequence[str]:
-    """Return the projects that a command is about; one that shows values and names none is about all."""
+    """Return the projects that a command is about; one that shows values and names none is about all, one that judges wheels about theirs."""
     if project is not None:
         return (project,)
+    if command.name == "check_wheels":
+        from build_tools.pipeline.check_wheels import projects_of  # noqa: PLC0415 - listing sessions must not pay for the stages
+
+        return projects_of(settings.paths, external_builds)
     if "projects" not in command.option_names:
         return ()
     showing = command.name == "show-config" and settings.stage is None

@@ -211,7 +211,8 @@ class _Edge:
             projects=known,
             prog=call.prog,
         )
-        variables = target_variables(folder, projects_about(call.command, call.project, resolved.settings, known))
+        about = projects_about(call.command, call.project, resolved.settings, known, external_builds=folder)
+        variables = target_variables(folder, about)
         resolved = with_target_variables(resolved, call.command, variables, call.machine)
         self.settings = resolved.settings
         self.secrets |= _secrets(resolved.settings.build_env, _texts(resolved.settings))

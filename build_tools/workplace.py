@@ -223,7 +223,7 @@ class Workplace:
         named = (*settings.rocm_find_links, settings.rocm_index_url, *settings.find_links, settings.index_url)
         return base.knowing(tuple(place for place in named if place))
 
-    @functools.cached_property
+    @property
     def visual_studio(self) -> VisualStudio | None:
         """The compiler environment that builds on Windows have; None elsewhere, and where a person brings one by ``--build-env``.
 
@@ -232,10 +232,22 @@ class Workplace:
         HipwrightError
             As :func:`build_tools.builds.visual_studio.wanted_environment`.
         """
+        if isinstance(self._studio, HipwrightError):
+            raise self._studio
+        return self._studio
+
+    @functools.cached_property
+    def _studio(self) -> VisualStudio | HipwrightError | None:
+        """What Visual Studio answered: it is asked once, whatever comes of it."""
         if self.platform is not Platform.WINDOWS:
             return None
         programs = machine_programs(self.machine, self.python)
-        return wanted_environment(self.machine, self.runner, programs, overrides=self.settings.build_env, console=self.console)
+        try:
+            return wanted_environment(
+                self.machine, self.runner, programs, overrides=self.settings.build_env, console=self.console
+            )
+        except HipwrightError as error:
+            return error
 
     @functools.cached_property
     def interpreters(self) -> Mapping[str | None, Interpreter]:

@@ -6,10 +6,12 @@ CMake tells on its output that a check failed, and in these files why: ``CMakeCo
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from build_tools.errors import HipwrightError
 from build_tools.files import remove_tree, write_bytes
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ _LARGEST: Final = 32 * 2**20
 
 
 def keep_configure_logs(folder: Path, log: Path, *, mask: Callable[[str], str] = str) -> tuple[Path, ...]:
-    """Copy the configure logs of a build into a folder beside its log.
+    """Copy the configure logs of a build that failed into a folder beside its log; what cannot be copied is left out, as the build's error counts.
 
     Parameters
     ----------
@@ -40,19 +42,18 @@ def keep_configure_logs(folder: Path, log: Path, *, mask: Callable[[str], str] =
     tuple
         The copies, that of the outermost project first.
     """
-    forget_configure_logs(log)
+    with contextlib.suppress(OSError):
+        forget_configure_logs(log)
     kept = []
     for found in sorted(_find(folder), key=lambda path: (len(path.parts), _NAMES.index(path.name), path))[:_MOST]:
-        try:
-            content = found.read_bytes()
-        except OSError:
-            continue
-        text = content.decode("utf-8", "replace")
-        masked = mask(text)
         # The folder that all of them lie in tells nothing, and paths have limits.
         place = _folder(log) / found.relative_to(folder).parent.parent / found.name
-        write_bytes(place, content if masked == text else masked.encode())
-        kept.append(place)
+        with contextlib.suppress(OSError, HipwrightError):
+            content = found.read_bytes()
+            text = content.decode("utf-8", "replace")
+            masked = mask(text)
+            write_bytes(place, content if masked == text else masked.encode())
+            kept.append(place)
     return tuple(kept)
 
 
@@ -69,5 +70,12 @@ def _find(folder: Path) -> Iterator[Path]:
     for at, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git"]
         if Path(at).name == _HOME:
-            named = (Path(at, name) for name in files if name in _NAMES)
-            yield from (path for path in named if 0 < path.lstat().st_size <= _LARGEST)
+            yield from (path for name in files if name in _NAMES and _is_kept(path := Path(at, name)))
+
+
+def _is_kept(path: Path) -> bool:
+    try:
+        return 0 < path.lstat().st_size <= _LARGEST
+    except OSError:
+        # What a failed build left running may still remove files.
+        return False

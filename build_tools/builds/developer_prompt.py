@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MARK",
+    "NEEDED",
     "PYTHON_SDK",
     "Captured",
     "Installation",
@@ -50,7 +51,9 @@ _PROMPT: Final = frozenset(
 )  # fmt: skip
 """What a developer prompt sets that compilers, linkers and build tools read."""
 
-_TELLS_OF_PROMPT: Final = ("VSCMD_VER", "VCINSTALLDIR", "VCTOOLSINSTALLDIR")
+NEEDED: Final = ("INCLUDE", "LIB", "VCTOOLSINSTALLDIR")
+"""What no environment of compilers does without."""
+
 _PASSING: Final = frozenset({"_", "PATH", "PROMPT", "SHLVL"})
 _OURS: Final = "HIPWRIGHT_"
 _ARCHITECTURES: Final = {"amd64": "x64", "x86_amd64": "x64"}
@@ -225,8 +228,8 @@ def value_of(environment: Mapping[str, str], name: str) -> str:
 
 
 def is_prompt(machine: Mapping[str, str]) -> bool:
-    """Say whether an environment is that of a developer prompt, or made like one."""
-    return any(value_of(machine, name) for name in _TELLS_OF_PROMPT)
+    """Say whether an environment is that of a developer prompt with C++ tools, or made like one; what some installer has set is none."""
+    return all(value_of(machine, name) for name in NEEDED)
 
 
 def open_prompt(machine: Mapping[str, str]) -> VisualStudio:

@@ -32,28 +32,31 @@ class EndOfProcessError(BaseException):
 
 @dataclass(kw_only=True, slots=True)
 class _Guard:
-    """How many hooks run, in which process, and whether the functions of ``os`` ask."""
+    """How many hooks run, in which process, and what the functions of ``os`` are when none does."""
 
     running: int = 0
     process: int = 0
-    asked: bool = False
+    real: dict[str, Callable[..., Any]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def enter(self) -> None:
         with self.lock:
-            if not self.asked:
-                for name in _ENDINGS:
-                    self.put(name, getattr(os, name))
-                self.asked = True
+            if not self.running:
+                self.real = {name: getattr(os, name) for name in _ENDINGS}
+                for name, real in self.real.items():
+                    _put(name, self.asking(name, real))
             self.running += 1
             self.process = os.getpid()
 
     def leave(self) -> None:
         with self.lock:
             self.running -= 1
+            if not self.running:
+                for name, real in self.real.items():
+                    _put(name, real)
 
-    def put(self, name: str, real: Callable[..., Any]) -> None:
-        """Have a function ask before it does what it does, wherever it is found by its name."""
+    def asking(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that asks before it does what the real one does."""
 
         def asks(*arguments: Any) -> Any:  # noqa: ANN401 - as the function it stands for
             if self.running and self.process == os.getpid():
@@ -61,8 +64,13 @@ class _Guard:
                 raise EndOfProcessError(message)
             return real(*arguments)
 
-        for module in (os, sys.modules[os.name]):
-            setattr(module, name, asks)
+        return asks
+
+
+def _put(name: str, function: Callable[..., Any]) -> None:
+    """Have a function of ``os`` be another, wherever it is found by its name."""
+    for module in (os, sys.modules[os.name]):
+        setattr(module, name, function)
 
 
 _GUARD: Final = _Guard()

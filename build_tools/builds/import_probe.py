@@ -19,13 +19,28 @@ def _read(name: str) -> dict[str, object]:
     try:
         found = pkgutil.resolve_name(name)
     except (ImportError, AttributeError) as error:
-        return {"told": f"is not there ({type(error).__name__}: {error})"}
+        return _told(f"is not there ({type(error).__name__}: {error})")
     try:
         found = found() if callable(found) else found
-        told = f"is {found!r}"[:_LONGEST]
+        answer = _told(f"is {found!r}"[:_LONGEST])
     except Exception as error:  # noqa: BLE001 - whatever the package raises is the answer
-        return {"told": f"cannot be called ({type(error).__name__}: {error})"}
-    return {"value": found, "told": told} if type(found) in {bool, int, str} else {"told": told}
+        return _told(f"cannot be called ({type(error).__name__}: {error})")
+    if type(found) in {bool, int} or (type(found) is str and _is_text(found)):
+        answer["value"] = found
+    return answer
+
+
+def _told(words: str) -> dict[str, object]:
+    return {"told": words.encode(errors="backslashreplace").decode()}
+
+
+def _is_text(found: str) -> bool:
+    """Tell whether text can be written down: half a surrogate pair is no character."""
+    try:
+        found.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def main(module: str, mark: str, answers: str, *names: str) -> None:

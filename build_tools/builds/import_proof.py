@@ -111,7 +111,8 @@ def prove_import(
         message = f"{module} of {wheel} ends the process that imports it, and {so}"
         raise HipwrightError("import-failed", message, log=log, excerpt=_last_lines(log, start))
     if done.returncode != 0 and mark.is_file():
-        message = f"the flags of {wheel} cannot be read, and {so}: the process ended with {done.returncode}"
+        what = "was imported" if answers.is_file() or not flags else "was imported, its flags cannot be read"
+        message = f"{module} of {wheel} {what}, and {so}: then the process ended with {done.returncode}"
         raise HipwrightError("import-failed", message, log=log, excerpt=_last_lines(log, start))
     if done.returncode != 0:
         message = f"{module} of {wheel} cannot be imported, and {so}"
@@ -129,7 +130,11 @@ def _proven(
     if not answers.is_file():
         message = f"the flags of {wheel} cannot be read, and {so}: one of them ends the process"
         raise HipwrightError("import-failed", message, log=log, excerpt=excerpt)
-    found = msgspec.json.decode(answers.read_bytes(), type=list[_Answer])
+    try:
+        found = msgspec.json.decode(answers.read_bytes(), type=list[_Answer])
+    except msgspec.DecodeError as error:
+        message = f"the flags of {wheel} cannot be read, and {so}: {error}"
+        raise HipwrightError("import-failed", message, log=log, excerpt=excerpt) from error
     wrong = [
         f"{flag.name} {answer.told} and should be {flag.value!r}"
         for flag, answer in zip(flags, found, strict=True)

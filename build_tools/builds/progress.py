@@ -89,8 +89,9 @@ class BuildProgress:
             self._enter("compiling")
             self._compiled()
             done = self.objects or 0
-            # Without an earlier build nobody knows how many there will be.
-            total = max(self.earlier.objects, done) if self.earlier is not None and self.earlier.objects else 0
+            # Without an earlier build, or past what that had, nobody knows how many there will be.
+            before = (self.earlier.objects or 0) if self.earlier is not None else 0
+            total = before if done <= before else 0
             self.progress(self._words(done, total), done, total)
         else:
             self._look_for_phase(text)

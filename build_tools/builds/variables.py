@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from build_tools.builds.hooks import fault_of_variable
 from build_tools.errors import HipwrightError, Where
 from build_tools.rocm.devices import FAMILY_VARIABLE
 from build_tools.types import Platform
@@ -31,9 +32,11 @@ __all__ = [
     "BuildFolders",
     "SdkParts",
     "common_variables",
+    "compiling_environment",
     "computed_variables",
     "constants",
     "find_sdk_parts",
+    "judge_overrides",
     "machine_variables",
     "merge",
     "studio_variables",
@@ -184,6 +187,33 @@ def studio_variables(project: Project, platform: Platform, studio: VisualStudio 
         return {}
     names = {name.upper(): name for name in project.build.machine_variables}
     return {names.get(name.upper(), name): value for name, value in studio.variables.items()}
+
+
+def compiling_environment(
+    environment: Mapping[str, str], *, studio: VisualStudio | None, overrides: Mapping[str, str]
+) -> dict[str, str]:
+    """Return an environment with what compilers work by outside a build: what Visual Studio sets, and over it what a person sets.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` as :func:`judge_overrides`.
+    """
+    judge_overrides(overrides)
+    return merge(environment if studio is None else studio.laid_over(environment), overrides)
+
+
+def judge_overrides(overrides: Mapping[str, str]) -> None:
+    """Refuse what a person sets for builds and no program can be given.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value``.
+    """
+    for name, value in overrides.items():
+        if (fault := fault_of_variable(name, value)) is not None:
+            raise HipwrightError("bad-option-value", f"--build-env sets {name!a}, and {fault}")
 
 
 def constants(project: Project, platform: Platform) -> dict[str, str]:

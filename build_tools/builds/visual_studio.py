@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools.builds.developer_prompt import (
     MARK,
+    NEEDED,
     PYTHON_SDK,
     Installation,
     VisualStudio,
@@ -45,7 +46,6 @@ __all__ = ["Programs", "compiler_environment", "machine_programs", "wanted_envir
 
 _BATCH: Final = Path(__file__).with_name("visual_studio.cmd")
 _INSTALL: Final = "install the Build Tools for Visual Studio with the workload 'Desktop development with C++'"
-_NEEDED: Final = ("INCLUDE", "LIB", "VCTOOLSINSTALLDIR")
 _TOO_LONG: Final = "input line is too long"
 _REDIST: Final = "VCTOOLSREDISTDIR"
 
@@ -181,7 +181,7 @@ def _capture(installation: Installation, script: PromptScript, runner: Runner, p
     )
     captured = read_capture(told.stdout, told.stderr, mark=mark)
     added, path = added_by(captured)
-    lacking = [name for name in _NEEDED if not value_of(added, name)]
+    lacking = [name for name in NEEDED if not value_of(added, name)]
     if lacking:
         message = f"{file} {script.arguments} sets no {' and no '.join(lacking)}"
         hint = "repair the installation, with a Windows SDK, by the Visual Studio Installer"

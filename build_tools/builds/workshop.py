@@ -226,7 +226,7 @@ class Bench:
             self.workshop.console.warn(f"{message}, as none can be made there; on Windows turn its developer mode on")
 
     @contextlib.contextmanager
-    def watched(self, runner: Runner, project: Project, *, log: Path) -> Iterator[Runner]:
+    def watched(self, runner: Runner, project: Project, *, log: Path, sources: Path | None = None) -> Iterator[Runner]:
         """Give a runner whose output is watched; a failure of the block gets the first real error of the log.
 
         What CMake wrote of a configure step of its own is kept beside the log then, and named when that step failed.
@@ -239,6 +239,8 @@ class Bench:
             What is built.
         log
             The log that the build writes.
+        sources
+            Where CMake configures, when that is not below the bench's folder.
         """
         console = self.workshop.console
         watch = BuildProgress(name=project.name, say=console.say, progress=console.progress, earlier=self.workshop.earlier)
@@ -253,7 +255,7 @@ class Bench:
         try:
             yield replace(runner, on_line=line)
         except HipwrightError as error:
-            kept = keep_configure_logs(self.folder, log, mask=runner.mask)
+            kept = keep_configure_logs(sources or self.folder, log, mask=runner.mask)
             found = find_first_error(log, start)
             if found is None:
                 raise

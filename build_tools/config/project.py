@@ -12,7 +12,7 @@ from build_tools.config.load import line_of, parse_toml, read_toml
 from build_tools.config.pins import CommitFilePin, Pin, RefKind, RelatedCommitsPin, VersionFilePin
 from build_tools.config.wheel_demands import Check, Wheel
 from build_tools.errors import HipwrightError, Where
-from build_tools.types import ProjectName
+from build_tools.types import Platform, ProjectName
 from build_tools.urls import holds_secret
 
 if TYPE_CHECKING:
@@ -255,13 +255,19 @@ def _check(project: Project, text: str, path: Path) -> None:
     ]
     wrong += [(steps, f"{value!r} is no name of a distribution") for steps, value in names if not _DISTRIBUTION.fullmatch(value)]
     wrong += [*_wrong_refs(project.refs), *_wrong_pins(project), *_wrong_version(project.version), *_wrong_commit(project.wheel)]
-    wrong += _wrong_addresses(project)
+    wrong += [*_wrong_addresses(project), *_wrong_target_variable(project.build), *_wrong_flags(project.wheel)]
     if project.sdk == "none" and project.wheel.version_suffix == "rocm":
         wrong.append((["wheel", "version-suffix"], 'the version is to name the ROCm packages, and sdk = "none" has none'))
     for steps, message in wrong:
         where = Where(file=path, line=line_of(text, steps), key=".".join(str(step) for step in steps))
         raise HipwrightError("bad-data-file", message, where=where)
 
+
+_SYSTEM_VARIABLES: Final = frozenset(
+    {"CC", "CMAKE_PREFIX_PATH", "CXX", "HIP_CLANG_PATH", "HIP_DEVICE_LIB_PATH", "HOME", "LD_LIBRARY_PATH", "LD_PRELOAD", "PATH"}
+    | {"PYTHONPATH", "ROCM_HOME", "ROCM_PATH", "TEMP", "TMP", "TMPDIR"}
+)
+"""Variables by which programs find each other: what they say is never a list of GPU targets."""
 
 _Wrong = tuple[list[str | int], str]
 """A key, and what is wrong with it."""
@@ -324,3 +330,24 @@ def _stays_inside(text: str) -> bool:
     path = PurePosixPath(text)
     plain = bool(path.parts) and not path.is_absolute() and ".." not in path.parts
     return plain and _UNSAFE.search(text) is None and path.as_posix() == text.removesuffix("/")
+
+
+def _wrong_target_variable(build: Build) -> Iterator[_Wrong]:
+    """Yield a name that says something else to the build already: of the two values one would be lost."""
+    name = build.target_variable
+    others = {key: value for key, value in build.variables.items() if key != "targets"}
+    said = {*build.environment, *build.linux, *build.windows, *others.values(), *build.package_versions.values()}
+    if name is not None and name in {*said, *build.machine_variables, *_SYSTEM_VARIABLES}:
+        yield (
+            ["build", "target-variable"],
+            f"{name} says something else to the build already: name a variable of the project's own",
+        )
+
+
+def _wrong_flags(wheel: Wheel) -> Iterator[_Wrong]:
+    seen: dict[tuple[str, str], int] = {}
+    for number, flag in enumerate(wheel.flags):
+        for platform in flag.platforms or tuple(Platform):
+            if seen.setdefault((flag.name, platform), number) != number:
+                yield ["wheel", "flags", number, "name"], f"{flag.name} is to have two values on {platform}"
+                break

@@ -68,7 +68,9 @@ class Pace:
         return wanted
 
     def _of_step(self, step: Progress) -> bool:
-        begins = step.total != self._total or step.done < self._done
+        # How many steps there will be may change on the way; other work begins where this one went back, or was at its end.
+        ended = 0 < self._total <= self._done
+        begins = self._total < 0 or step.done < self._done or (ended and step.total != self._total)
         self._total, self._done = step.total, step.done
         since = self.now() - self._told
         part = step.done * _PARTS // step.total if step.total else 0

@@ -11,6 +11,7 @@ import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
+from build_tools.builds.variables import compiling_environment
 from build_tools.config.project import session_name
 from build_tools.environments.interpreter import supported_tags
 from build_tools.environments.listing import PackageSource
@@ -30,9 +31,11 @@ from build_tools.rocm.embedded import is_at_hand
 from build_tools.rocm.folder import read_folder_sdk
 from build_tools.rocm.source import at_hand, rocm_source
 from build_tools.rocm.stack import same_rocm
-from build_tools.types import ProjectName
+from build_tools.types import Platform, ProjectName
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from packaging.tags import Tag
 
     from build_tools.config.project import Project
@@ -45,6 +48,9 @@ __all__ = ["fetchable", "fitting", "incomplete", "names_a_source", "require_pack
 
 _BUILD_PLACES: Final = frozenset({"work-dir", "cache-dir", "python", "gfx", "gpu-family", "rocm-find-links", "rocm-index-url"})
 """The options of a build that another command has to repeat to find, or make, what goes with it."""
+
+_COMPILING_FAILED: Final = frozenset({"no-compiler", "command-failed"})
+"""How packing ends without a compiler that works."""
 
 
 def require_packages(entry: LockedProject, project: Project, *, where: Path | str, built: frozenset[str] = frozenset()) -> None:
@@ -89,15 +95,16 @@ def fetchable(entry: LockedProject, project: Project, workplace: Workplace) -> L
     if entry.rocm is None:
         return entry
     folder = workplace.external_builds / project.name
-    files = at_hand(
-        entry.rocm.files,
-        project,
-        folder,
-        cache=workplace.cache,
-        runner=_packer(project, workplace),
-        platform=workplace.platform,
-        say=workplace.console.say,
-    )
+    with _packing(project, workplace) as runner:
+        files = at_hand(
+            entry.rocm.files,
+            project,
+            folder,
+            cache=workplace.cache,
+            runner=runner,
+            platform=workplace.platform,
+            say=workplace.console.say,
+        )
     return msgspec.structs.replace(entry, rocm=msgspec.structs.replace(entry.rocm, files=files))
 
 
@@ -142,17 +149,18 @@ def _rocm_packages(project: Project, requested: Requested, known: LockedRocm | N
     links = unredacted(workplace.settings.rocm_find_links, requested.rocm_find_links)
     if requested.rocm_run_id is not None:
         links = run_pages(workplace, requested.rocm_run_id, group=requested.artifact_group)
-    source = rocm_source(
-        project,
-        workplace.external_builds / project.name,
-        find_links=links,
-        index_url=unredacted((workplace.settings.rocm_index_url,), (requested.rocm_index_url,))[0],
-        release_type=requested.release_type,
-        cache=workplace.cache,
-        runner=_packer(project, workplace),
-        platform=workplace.platform,
-        say=workplace.console.say,
-    )
+    with _packing(project, workplace) as runner:
+        source = rocm_source(
+            project,
+            workplace.external_builds / project.name,
+            find_links=links,
+            index_url=unredacted((workplace.settings.rocm_index_url,), (requested.rocm_index_url,))[0],
+            release_type=requested.release_type,
+            cache=workplace.cache,
+            runner=runner,
+            platform=workplace.platform,
+            say=workplace.console.say,
+        )
     extras = f"[{','.join(project.rocm.extras)}]" if project.rocm.extras else ""
     version = known.version if known else requested.rocm_version
     exact = f"=={version}" if version else ""
@@ -259,29 +267,39 @@ def _ways_out(project: Project, wanted: tuple[str, ...], workplace: Workplace) -
 
 def names_a_source(project: Project, requested: Requested, workplace: Workplace, *, built: frozenset[str] = frozenset()) -> bool:
     """Say whether the packages' source is named, and has them, so that they can be locked before anything needs them."""
-    brings = project.rocm.embedded is not None and is_at_hand(
-        workplace.external_builds / project.name / project.rocm.embedded,
-        cache=workplace.cache,
-        runner=_packer(project, workplace),
-        platform=workplace.platform,
-    )
+    with _packing(project, workplace) as runner:
+        brings = project.rocm.embedded is not None and is_at_hand(
+            workplace.external_builds / project.name / project.rocm.embedded,
+            cache=workplace.cache,
+            runner=runner,
+            platform=workplace.platform,
+        )
     rocm = project.sdk == "none" or brings or any(getattr(requested, place) for place in ROCM_PLACES)
     owned = not to_lock(project, built) or requested.find_links or requested.index_url
     return bool(rocm and owned)
 
 
-def _packer(project: Project, workplace: Workplace) -> Runner:
-    """Return what compiles and packs the ROCm packages that a project brings: on Windows in the environment of Visual Studio.
+@contextlib.contextmanager
+def _packing(project: Project, workplace: Workplace) -> Iterator[Runner]:
+    """Give what compiles and packs the ROCm packages that a project brings: on Windows in the environment that builds compile in.
 
-    Without one it is the machine's own: packages that were made earlier need no compiler, and who makes some says that there is none.
+    Where Visual Studio cannot be used it is the machine's own, as packages that were made earlier need no compiler; why is told when some
+    have to be made and that fails.
     """
-    studio = None
-    if project.rocm.embedded is not None:
-        with contextlib.suppress(HipwrightError):
-            studio = workplace.visual_studio
-    if studio is None:
-        return workplace.runner
-    return replace(workplace.runner, environment=studio.laid_over(workplace.runner.environment))
+    runner, reason = workplace.runner, None
+    if project.rocm.embedded is not None and workplace.platform is Platform.WINDOWS:
+        try:
+            studio, overrides = workplace.visual_studio, workplace.settings.build_env
+            environment = compiling_environment(runner.environment, studio=studio, overrides=overrides)
+            runner = replace(runner, environment=environment)
+        except HipwrightError as error:
+            reason = error
+    try:
+        yield runner
+    except HipwrightError as error:
+        if reason is None or error.code.name not in _COMPILING_FAILED:
+            raise
+        raise reason from error
 
 
 def _lacks_packages(entry: LockedProject, project: Project, built: frozenset[str]) -> bool:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest
-from build_tools.builds.hooks import fault_of_variable
 from build_tools.builds.plan import BuildWishes
-from build_tools.builds.variables import constants, machine_variables, studio_variables
-from build_tools.errors import HipwrightError
+from build_tools.builds.variables import constants, judge_overrides, machine_variables, studio_variables
 from build_tools.receipts.record import plain
 from build_tools.types import Platform
 
@@ -51,9 +49,7 @@ def wishes_of(place: Workplace, *, edited_before: tuple[Sha256, ...] = (), compi
         ``bad-option-value`` for a variable that no program can be given; ``no-compiler`` as
         :func:`build_tools.builds.visual_studio.compiler_environment`.
     """
-    for name, value in place.settings.build_env.items():
-        if (fault := fault_of_variable(name, value)) is not None:
-            raise HipwrightError("bad-option-value", f"--build-env sets {name!a}, and {fault}")
+    judge_overrides(place.settings.build_env)
     return BuildWishes(
         overrides=place.settings.build_env,
         machine=place.machine,

@@ -169,6 +169,7 @@ def _locked(chain: Chain, known: dict[str, Chosen]) -> dict[NormalizedName, tupl
     if any(bundled):
         files = {name: file for name, file in files.items() if not is_rocm(file.distribution)}
     metadata = _installed(chain)
+    reader = _Reader(place=chain.workplace)
     found: dict[NormalizedName, tuple[Candidate, ...]] = {}
     for file in files.values():
         candidate = candidate_of(Link(filename=file.filename, url=file.url, sha256=file.sha256))
@@ -177,7 +178,7 @@ def _locked(chain: Chain, known: dict[str, Chosen]) -> dict[NormalizedName, tupl
         found[candidate.name] = (*found.get(candidate.name, ()), candidate)
         if (text := metadata.get((candidate.name, str(candidate.version)))) is not None:
             known[file.url] = _chosen(candidate, parse_requires(text, name=file.filename))
-        elif (requires := _required_by(file, chain.workplace)) is not None:
+        elif (requires := reader.required_by(file)) is not None:
             known[file.url] = _chosen(candidate, requires)
     rocm = chain.locked().rocm
     if rocm is not None and rocm.folder is not None and not any(bundled):
@@ -208,31 +209,44 @@ def _installed(chain: Chain) -> dict[tuple[NormalizedName, str], bytes]:
     return found
 
 
-def _required_by(file: LockedFile, place: Workplace) -> Requires | None:
-    """Return what a locked file requires: by itself where it lies on this disk, by the side file that its index has (PEP 658) elsewhere.
+@dataclass(kw_only=True, slots=True)
+class _Reader:
+    """Reads what locked files require. Where nobody demands that the set resolves, the first server that cannot be read ends the asking."""
 
-    Without either it is fetched where the set must be resolved, and nobody knows where that is not so.
+    place: Workplace
+    silent: bool = False
 
-    Raises
-    ------
-    HipwrightError
-        ``source-unreachable`` and ``hash-mismatch`` where the set must be resolved; ``bad-wheel``.
-    """
-    local = path_of(file.url)
-    if local is not None:
-        return read_requires(local) if local.is_file() else None
-    network = _base_of(place).network()
-    try:
-        side = network.read(f"{file.url}.metadata")
-    except HipwrightError:
-        if must_resolve(place):
-            raise
-        return None
-    if side is not None:
-        return parse_requires(side.body, name=file.filename)
-    return (
-        read_requires(download(file, cache=place.cache, network=network, say=place.console.say)) if must_resolve(place) else None
-    )
+    def required_by(self, file: LockedFile) -> Requires | None:
+        """Return what a file requires: by itself where it lies on this disk, by the side file that its index has (PEP 658) elsewhere.
+
+        Without either it is fetched where the set must be resolved, and nobody knows where that is not so.
+
+        Raises
+        ------
+        HipwrightError
+            ``source-unreachable`` and ``hash-mismatch`` where the set must be resolved; ``bad-wheel``.
+        """
+        local = path_of(file.url)
+        if local is not None:
+            return read_requires(local) if local.is_file() else None
+        if self.silent:
+            return None
+        wanted = must_resolve(self.place)
+        network = _base_of(self.place).network()
+        try:
+            side = (network if wanted else replace(network, retries=0)).read(f"{file.url}.metadata")
+        except HipwrightError:
+            if wanted:
+                raise
+            self.silent = True
+            return None
+        if side is not None:
+            # Some servers answer whatever they are asked for with a page of their own.
+            with contextlib.suppress(HipwrightError):
+                return parse_requires(side.body, name=file.filename)
+        return (
+            read_requires(download(file, cache=self.place.cache, network=network, say=self.place.console.say)) if wanted else None
+        )
 
 
 def _stand_in(name: str, version: str, pins: Iterable[str]) -> Chosen:

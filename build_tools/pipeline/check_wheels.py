@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from build_tools.config.project import Project
     from build_tools.workplace import Workplace
 
-__all__ = ["check_wheels", "explain"]
+__all__ = ["check_wheels", "explain", "projects_of"]
 
 
 def check_wheels(workplace: Workplace) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def check_wheels(workplace: Workplace) -> dict[str, Any]:
     if settings.explain:
         return explain(settings.explain, workplace)
     wheels = find_wheels(settings.paths)
-    projects = _projects(workplace)
+    projects = _projects(workplace.external_builds)
     _require_expected(wheels, projects, workplace)
     report = judge(
         wheels,
@@ -87,9 +87,18 @@ def explain(named: str | bool, workplace: Workplace) -> dict[str, Any]:  # noqa:
     return {"rules": [dict(document_of(rule)) for rule in all_rules()]}
 
 
-def _projects(workplace: Workplace) -> dict[str, Project]:
+def projects_of(paths: Sequence[Path], external_builds: Path) -> tuple[str, ...]:
+    """Return the projects that the wheels are of which paths name; none when that cannot be read, which :func:`check_wheels` tells."""
+    try:
+        there = {project_of(wheel.name) for wheel in find_wheels(paths)}
+        return tuple(project.name for distribution, project in _projects(external_builds).items() if distribution in there)
+    except HipwrightError:
+        return ()
+
+
+def _projects(external_builds: Path) -> dict[str, Project]:
     """Return all projects by the distribution that they build."""
-    loaded = [load_project(workplace.external_builds, name) for name in project_names(workplace.external_builds)]
+    loaded = [load_project(external_builds, name) for name in project_names(external_builds)]
     return {canonicalize_name(project.wheel.distribution): project for project in loaded}
 
 

@@ -48,6 +48,8 @@ __all__ = ["develop", "refuse_beside_develop"]
 _FEW: Final = 4
 _LAUNCHER: Final = "launcher"
 _NO_LAUNCHER: Final = "no compiler cache"
+_CONFIGURED: Final = ("CMakeCache.txt", "*/CMakeCache.txt", "*/*/CMakeCache.txt")
+"""What CMake leaves in its build folder, which is build, or in build, where nobody names another one."""
 
 _EVER_EDITED: Final = LocalChanges(digest=digest.of_value("a tree to develop in"), lines=())
 """What stands for the changes of a person's in a tree that is installed as it is, whatever they are from one hour to the next."""
@@ -159,12 +161,12 @@ def _compile(chain: Chain, sdk: Sdk, begins: Path, *, folder: Path, runner: Runn
         prepared = subject.prepare(folders, scratch=own, runner=runner, bench=bench)
         plan = prepared.plan
         place.console.say(f"building {project.name} {plan.version} in {begins} with {prepared.compiler.path}")
-        _tell_launcher(chain, own, workshop.cache)
+        _tell_launcher(chain, own, begins, workshop.cache)
         before = _untracked(chain)
         try:
             place_generated(prepared.generated, begins)
             subject.require_met(plan, begins, scratch=own, runner=runner, again=f"remove {folder}")
-            with bench.watched(runner, project, log=log) as watched:
+            with bench.watched(runner, project, log=log, sources=chain.tree) as watched:
                 installed = build_in_place(
                     project,
                     plan,
@@ -181,14 +183,21 @@ def _compile(chain: Chain, sdk: Sdk, begins: Path, *, folder: Path, runner: Runn
         return _Made(version=plan.version, installed=installed, cache=bench.tell_cache())
 
 
-def _tell_launcher(chain: Chain, own: Path, cache: CacheSettings | None) -> None:
-    """Warn that a tree which CMake has configured goes on with the compiler cache that it had then, or with none; note which it is."""
+def _tell_launcher(chain: Chain, own: Path, begins: Path, cache: CacheSettings | None) -> None:
+    """Warn that a tree which CMake has configured goes on with the compiler cache that it had then, or with none.
+
+    Which one that is, is noted before CMake configures the tree, and stays noted until its build folder is gone.
+    """
+    if chain.project.build.compiles != "cmake":
+        return
     note, program = own / _LAUNCHER, _NO_LAUNCHER if cache is None else str(cache.program)
+    if not any(True for pattern in _CONFIGURED for _ in begins.glob(pattern)):
+        write_text(note, program)
+        return
     before = note.read_text(encoding="utf-8") if note.is_file() else program
-    if before != program and chain.project.build.compiles == "cmake":
+    if before != program:
         told = f"{chain.tree} was compiled with {before} so far, which CMake keeps where it has configured the tree"
         chain.workplace.console.warn(f"{told}: remove its build folder there for {program} to count")
-    write_text(note, program)
 
 
 def _provision(chain: Chain, folder: Path, runner: Runner, log: Path) -> Sdk:

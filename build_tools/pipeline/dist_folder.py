@@ -1,6 +1,6 @@
 """``--dist-dir``: wheels that were built are put into a folder of a person's as well, byte for byte.
 
-What was put there is noted in the work dir, so that the next build of the same wheel may take its place and nothing else ever is replaced.
+What is put there is noted in the work dir, so that the next build of the same wheel may take its place and nothing else ever is replaced.
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
 
 from build_tools import digest
 from build_tools.errors import HipwrightError, Where
@@ -32,11 +34,22 @@ _NOTES: Final = "put"
 
 
 class _Put(Record, frozen=True, kw_only=True):
-    """A wheel that was put into a folder: of which project, for which interpreter, its bytes."""
+    """A wheel that was put into a folder: of which project, for which interpreter and GPU targets, its bytes.
+
+    ``before`` are the bytes whose place it takes, as long as either may lie there.
+    """
 
     project: str
     python: str | None
+    targets: tuple[str, ...]
     sha256: Sha256
+    before: Sha256 | None = None
+
+    @property
+    def about(self) -> str:
+        """What the wheel is of and for, as people are told it."""
+        python = f" and {self.python}" if self.python is not None else ""
+        return f"{self.project}{python}, {'GPU targets ' + ', '.join(self.targets) if self.targets else 'no GPU target'}"
 
 
 class _Notes(Record, frozen=True, kw_only=True):
@@ -78,8 +91,8 @@ def refuse_dist_folder(projects: Sequence[Project], last: Stage, workplace: Work
 def put_wheels(chain: Chain) -> None:
     """Put the wheels of a finished build into the folder that ``--dist-dir`` names, and note in the chain where they are.
 
-    The same bytes there are fine. What this work dir had put there of the same project and interpreter is replaced. Nothing is written when
-    any other file has a wheel's name. A dry run says what would be put there, and where.
+    The same bytes there are fine, and stay whose they are. What this work dir had put there of the same project, interpreter and GPU targets
+    is replaced. Nothing is written when any other file has a wheel's name. A dry run says what would be put there, and where.
 
     Parameters
     ----------
@@ -110,39 +123,55 @@ def put_wheels(chain: Chain) -> None:
         guard = place.lock_file(f"put-{key}")
         with hold(guard, purpose=purpose, wait=place.settings.wait, on_wait=lambda text: place.console.say(f"waiting: {text}")):
             notes = _notes(note, folder)
-            for target in _missing(chain, wheels, notes):
+            missing = _missing(chain, wheels, notes)
+            # Before the copies: a run that ends between the two must not leave a file that nobody knows to be ours.
+            _write_note(note, notes, missing)
+            for target in missing:
                 copy_file(wheels[target][0], target, option=_OPTION)
                 place.console.say(f"put into {folder}: {target.name}")
-            python = chain.done[Stage.BUILD].receipt.python
-            own = {
-                wheel.filename: _Put(project=chain.project.name, python=python, sha256=wheel.sha256)
-                for _, wheel in wheels.values()
-            }
-            write_bytes(note, to_json(_Notes(folder=str(folder), wheels={**notes.wheels, **own})))
+            _write_note(note, notes, {target: msgspec.structs.replace(put, before=None) for target, put in missing.items()})
     chain.put = tuple(wheels)
 
 
-def _missing(chain: Chain, wheels: dict[Path, tuple[Path, WheelFile]], notes: _Notes) -> list[Path]:
-    """Return the wheels that have to be written, of which none would replace what is not ours to replace."""
-    missing = []
-    for target, (_path, wheel) in wheels.items():
+def _missing(chain: Chain, wheels: dict[Path, tuple[Path, WheelFile]], notes: _Notes) -> dict[Path, _Put]:
+    """Return what has to be written, with what is to be noted of it; none of it would replace what is not ours to replace."""
+    missing = {}
+    for target, (path, wheel) in wheels.items():
         there = digest.of_file(target) if target.is_file() else None
         if there == wheel.sha256:
             continue
-        known = notes.wheels.get(wheel.filename)
-        python = chain.done[Stage.BUILD].receipt.python
-        superseded = (
-            there is not None
-            and not target.is_symlink()
-            and known is not None
-            and (known.project, known.python, known.sha256) == (chain.project.name, python, there)
+        put = _Put(
+            project=chain.project.name,
+            python=chain.done[Stage.BUILD].receipt.python,
+            targets=tuple(sorted(chain.built().targets)),
+            sha256=wheel.sha256,
+            before=there,
         )
-        if os.path.lexists(target) and not superseded:
-            message = f"{target} is there already with other bytes than {chain.project.name}'s build has, and was not put there by this work dir"
-            hint = f"move it away, or name another folder with {_OPTION}; the wheel that was built is {_path}"
+        ours = _ours(target, there, notes)
+        if os.path.lexists(target) and (ours is None or ours.about != put.about):
+            whose = (
+                "not put there by this work dir" if ours is None else f"put there for {ours.about}; this build is for {put.about}"
+            )
+            message = f"{target} is there already with other bytes than {put.project}'s build has, and was {whose}"
+            hint = f"move it away, or name another folder with {_OPTION}; the wheel that was built is {path}"
             raise HipwrightError("name-taken", message, where=Where(file=target), hint=hint)
-        missing.append(target)
+        missing[target] = put
     return missing
+
+
+def _ours(target: Path, there: Sha256 | None, notes: _Notes) -> _Put | None:
+    """Return what is noted of the file that lies there, None when it is not what was put there."""
+    known = notes.wheels.get(target.name)
+    if known is None or there not in {known.sha256, known.before} - {None} or target.is_symlink():
+        return None
+    return known
+
+
+def _write_note(path: Path, notes: _Notes, puts: dict[Path, _Put]) -> None:
+    """Note what is put into a folder, beside what is noted already."""
+    if puts:
+        wheels = {**notes.wheels, **{target.name: put for target, put in puts.items()}}
+        write_bytes(path, to_json(msgspec.structs.replace(notes, wheels=wheels)))
 
 
 def _notes(path: Path, folder: Path) -> _Notes:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from build_tools.builds.preflight import prove_compiler
+from build_tools.builds.variables import compiling_environment
 from build_tools.checks.profile import demands_for
 from build_tools.config.channels import load_channels
 from build_tools.config.windows import windows_table
@@ -79,10 +80,9 @@ def prove_build(chain: Chain, ahead: Sequence[Stage]) -> None:
     """
     place = chain.workplace
     if Stage.BUILD in ahead and not place.settings.dry_run and not (place.work_dir / Stage.BUILD / chain.project.name).exists():
-        named = {"CXX": place.settings.build_env["CXX"]} if place.settings.build_env.get("CXX") else {}
-        if place.visual_studio is not None:
-            named = {**place.visual_studio.laid_over({"PATH": place.runner.environment.get("PATH", "")}), **named}
-        prove_compiler(place.runner, platform=place.platform, scratch=place.work_dir, environment=named)
+        path = {"PATH": place.runner.environment.get("PATH", "")}
+        found = compiling_environment(path, studio=place.visual_studio, overrides=place.settings.build_env)
+        prove_compiler(place.runner, platform=place.platform, scratch=place.work_dir, environment=found)
 
 
 def _judge_making(projects: Sequence[Project], last: Stage, workplace: Workplace) -> None:

@@ -171,6 +171,16 @@ def test_of_packages_that_lie_elsewhere_the_side_file_is_read_and_the_package_on
     assert "not at hand: rocm" in (resolve_chain(_chain(tmp_path, "rocm==7.10.0", base=base, rocm=gone)).unasked or "")
 
 
+def test_a_server_that_cannot_be_read_is_asked_once_where_nobody_demands_the_set(tmp_path: Path, index: Server) -> None:
+    made = [make_wheel(tmp_path / name, name, "7.10.0") for name in ("rocm", "rocm-sdk-core", "rocm-sdk-libraries")]
+    for wheel in made:
+        index.answers[f"/{wheel.name}.metadata"] = [(503, "text/plain", b"later")]
+    far = [_served(wheel, index) for wheel in made]
+    chain = _chain(tmp_path, "rocm==7.10.0", base=base_of(index=index.url), rocm=far)
+    assert "not at hand: rocm" in (resolve_chain(chain).unasked or "")
+    assert len(index.seen) == 1
+
+
 def test_a_rocm_of_the_machine_stands_for_the_packages_of_its_version(tmp_path: Path, index: Server) -> None:
     base = base_of(index=index.url)
     assert _texts(_chain(tmp_path, "rocm[libraries]==7.10.0", base=base, folder="/usr")) == []

@@ -124,6 +124,9 @@ def ends():
     os._exit(0)
 class odd:
     real = 1.0
+half = "\\udc80"
+def shouts():
+    raise RuntimeError(half)
 """
 
 
@@ -160,6 +163,8 @@ def test_flags_are_read_where_the_module_was_imported(environment: EnvironmentRe
         ("breaks", True, "flagged.breaks cannot be called (RuntimeError: no device)"),
         ("wants", True, "flagged.wants cannot be called (TypeError: "),
         ("odd.real", 1, "flagged.odd.real is 1.0 and should be 1"),
+        ("half", "x", r"flagged.half is '\udc80' and should be 'x'"),
+        ("shouts", True, "flagged.shouts cannot be called (RuntimeError: "),
     ],
 )
 def test_one_that_says_otherwise_is_a_finding_with_both_values(

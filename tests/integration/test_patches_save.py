@@ -48,8 +48,10 @@ def based(shelf: Shelf) -> PatchDesk:
 
 @pytest.fixture
 def made(shelf: Shelf) -> PatchDesk:
-    """A desk with the finished tree."""
-    return PatchDesk(place=shelf.put_back("to-save-made", lambda place: begun(place).checkout()))
+    """A desk with the finished tree, whose index knows its files, as it does where they were checked out."""
+    desk = PatchDesk(place=shelf.put_back("to-save-made", lambda place: begun(place).checkout()))
+    status(desk.tree())
+    return desk
 
 
 @pytest.fixture

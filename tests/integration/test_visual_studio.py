@@ -238,7 +238,7 @@ def test_tools_that_are_too_old_are_told(machine: Machine) -> None:
 
 
 def test_in_a_developer_prompt_nothing_is_asked(machine: Machine) -> None:
-    prompt = {"VSCMD_VER": "17.9", "VSCMD_ARG_TGT_ARCH": "x64", "INCLUDE": "C:\\i", "LIB": "C:\\l"}
+    prompt = {"VCTOOLSINSTALLDIR": "C:\\t", "VSCMD_ARG_TGT_ARCH": "x64", "INCLUDE": "C:\\i", "LIB": "C:\\l"}
     assert machine.environment(**prompt).variables == {**prompt, "DISTUTILS_USE_SDK": "1"}
     error = machine.refused(**{**prompt, "VSCMD_ARG_TGT_ARCH": "x86"})
     assert "compiles for x86" in error.message
@@ -284,15 +284,38 @@ def test_the_rocm_that_a_project_brings_is_compiled_in_it(machine: Machine, monk
     sample, other = (load_project(projects, ProjectName(name)) for name in ("sample", "pytorch"))
     there = dataclasses.replace(workplace(machine.folder), machine={}, platform=Platform.WINDOWS)
     # What was packed before needs no compiler.
-    assert packages._packer(sample, there) is there.runner
+    lacking = dataclasses.replace(there)
+    with packages._packing(sample, lacking) as runner:
+        assert runner is there.runner
     machine.installed(COMPONENT)
     machine.script()
-    environment = packages._packer(sample, there).environment
-    assert environment["INCLUDE"] == "C:\\VC\\include;C:\\Kits\\include"
-    assert environment["PATH"] == f"C:\\VC\\bin\\Hostx64\\x64;C:\\Kits\\bin;{there.runner.environment['PATH']}"
-    assert packages._packer(other, there) is there.runner
+    with packages._packing(sample, there) as runner:
+        assert runner.environment["INCLUDE"] == "C:\\VC\\include;C:\\Kits\\include"
+        assert runner.environment["PATH"] == f"C:\\VC\\bin\\Hostx64\\x64;C:\\Kits\\bin;{there.runner.environment['PATH']}"
+    with packages._packing(other, there) as runner:
+        assert runner is there.runner
     here = dataclasses.replace(there, platform=Platform.LINUX)
-    assert packages._packer(sample, here) is here.runner
+    with packages._packing(sample, here) as runner:
+        assert runner is here.runner
+
+
+def test_why_there_is_no_visual_studio_is_told_when_rocm_has_to_be_compiled(machine: Machine) -> None:
+    there = dataclasses.replace(workplace(machine.folder), machine={"ProgramFiles(x86)": "/no/files"}, platform=Platform.WINDOWS)
+    sample = load_project(there.external_builds, ProjectName("sample"))
+    for code in ("no-compiler", "command-failed"):
+        with pytest.raises(HipwrightError, match="no Visual Studio"), packages._packing(sample, there):
+            raise HipwrightError(code, "compiling failed")
+    with pytest.raises(HipwrightError, match="another matter"), packages._packing(sample, there):
+        raise HipwrightError("lock-conflict", "another matter")
+    # It is asked once, whatever the answer was.
+    assert memory_of(there).said == ["asking Visual Studio for its compilers"]
+
+
+def test_the_rocm_that_a_project_brings_is_compiled_with_what_a_person_sets(tmp_path: Path) -> None:
+    said = {"INCLUDE": "i", "LIB": "l", "PATH": "p"}
+    there = dataclasses.replace(workplace(tmp_path, build_env=said), platform=Platform.WINDOWS)
+    with packages._packing(load_project(there.external_builds, ProjectName("sample")), there) as runner:
+        assert {name: runner.environment[name] for name in said} == said
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 from build_tools.builds import configure_logs
 from build_tools.builds.configure_logs import forget_configure_logs, keep_configure_logs
+from build_tools.errors import HipwrightError
+from build_tools.files import write_bytes
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 
@@ -68,3 +69,27 @@ def test_logs_without_end_are_not_all_kept(tmp_path: Path, monkeypatch: pytest.M
     lay(tmp_path, *(f"{number:02}/CMakeFiles/CMakeError.log" for number in range(25)))
     lay(tmp_path, "large/CMakeFiles/CMakeError.log", text="long")
     assert len(keep_configure_logs(tmp_path, tmp_path / "logs" / "x.log")) == 20
+
+
+def test_logs_that_cannot_be_kept_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build, log = tmp_path / "build", tmp_path / "logs" / "x.log"
+    lay(build, "a/CMakeFiles/CMakeError.log", "gone/CMakeFiles/CMakeError.log", "z/CMakeFiles/CMakeError.log")
+    look = Path.lstat
+
+    def lstat(path: Path) -> object:
+        if "gone" in path.parts:
+            raise FileNotFoundError(path)
+        return look(path)
+
+    def write(path: Path, content: bytes) -> None:
+        if "a" in path.parts:
+            raise HipwrightError("disk-space", "the disk is full")
+        write_bytes(path, content)
+
+    def in_use(_path: Path) -> NoReturn:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    monkeypatch.setattr(configure_logs, "write_bytes", write)
+    monkeypatch.setattr(configure_logs, "remove_tree", in_use)
+    assert keep_configure_logs(build, log) == (log.with_suffix(".configure") / "z" / "CMakeError.log",)

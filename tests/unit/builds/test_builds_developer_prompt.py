@@ -167,10 +167,12 @@ def test_what_visual_studio_adds_is_told_apart_from_what_was_there() -> None:
     assert path == ("C:\\VC\\bin\\Hostx64\\x64", "C:\\Kits\\bin\\")
 
 
-@pytest.mark.parametrize("name", ["VSCMD_VER", "VCINSTALLDIR", "VCToolsInstallDir", "vctoolsinstalldir"])
-def test_a_developer_prompt_is_known_by_what_it_sets(name: str) -> None:
-    assert is_prompt({name: "x", "PATH": "p"})
-    assert not is_prompt({name: "", "VS170COMNTOOLS": "C:\\", "INCLUDE": "stray"})
+@pytest.mark.parametrize("name", ["VCTOOLSINSTALLDIR", "VCToolsInstallDir", "vctoolsinstalldir"])
+def test_a_developer_prompt_is_known_by_what_compilers_need(name: str) -> None:
+    whole = {name: "x", "Include": "i", "LIB": "l"}
+    assert is_prompt({**whole, "PATH": "p"})
+    for lacking in whole:
+        assert not is_prompt({**whole, lacking: "", "VSCMD_VER": "17", "VCINSTALLDIR": "left over"})
 
 
 def test_a_prompt_that_is_open_is_taken_as_it_is() -> None:

@@ -205,6 +205,13 @@ def test_a_hook_that_would_end_the_command_with_success_is_an_error(tmp_path: Pa
     assert caught.value.where.line == 3
 
 
+def test_when_no_hook_runs_os_is_as_it_was(tmp_path: Path) -> None:
+    before = (os._exit, os.execv, os.execve)
+    text = "import os\n\ndef build_environment(context):\n    return {'NAME': os._exit.__name__}\n"
+    assert load_hooks(hooks_file(tmp_path, text)).build_environment(context()) == {"NAME": "asks"}
+    assert (os._exit, os.execv, os.execve) == before
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 def test_a_process_that_a_hook_forks_may_end_itself_and_ours_too_when_no_hook_runs(tmp_path: Path) -> None:
     text = """

@@ -316,6 +316,18 @@ def test_a_configure_step_that_fails_is_told_with_cmake_s_own_log(desk: Desk) ->
     assert kept.is_file()
 
 
+def test_a_build_in_a_tree_is_told_with_cmake_s_log_there(desk: Desk) -> None:
+    own = desk.sources / "build" / "CMakeFiles" / "CMakeConfigureLog.yaml"
+    own.parent.mkdir(parents=True)
+    own.write_text("kind: try_compile", encoding="utf-8")
+    bench = Bench(workshop=desk.workshop, folder=desk.folder / "toy.build", tree=None, cache=None)
+    script = "echo 'CMake Error at CMakeLists.txt:7 (message):'; echo '  no HIP'; exit 1"
+    watched = bench.watched(desk.runner, project(), log=desk.log, sources=desk.sources)
+    with pytest.raises(HipwrightError) as caught, watched as runner:
+        runner.run(["sh", "-c", script], cwd=desk.folder, log=desk.log, code="build-failed")
+    assert caught.value.hint == f"read why in CMake's own log, {desk.log.with_suffix('.configure') / 'build' / own.name}"
+
+
 def test_a_build_that_goes_well_leaves_no_configure_log_of_an_earlier_one(desk: Desk) -> None:
     stale = desk.log.with_suffix(".configure") / "CMakeError.log"
     stale.parent.mkdir(parents=True)

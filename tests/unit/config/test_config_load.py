@@ -94,6 +94,27 @@ def test_names_of_variables_and_flags_are_ones(table: str, key: str) -> None:
     assert str(error.where.key).startswith(key)
 
 
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ('[build]\ntarget-variable = "PATH"', "build.target-variable"),
+        ('[build]\ntarget-variable = "USE_IT"\n[build.linux]\nUSE_IT = "1"', "build.target-variable"),
+        ('[build]\ntarget-variable = "TOY_VERSION"\n[build.variables]\nversion = "TOY_VERSION"', "build.target-variable"),
+        (
+            '[[wheel.flags]]\nname = "a.b"\nvalue = 1\n[[wheel.flags]]\nname = "a.b"\nvalue = 2\nplatforms = ["linux"]',
+            "wheel.flags.1.name",
+        ),
+    ],
+)
+def test_what_would_say_two_things_is_refused(tmp_path: Path, table: str, key: str) -> None:
+    (tmp_path / "thing").mkdir()
+    (tmp_path / "thing" / "project.toml").write_text(f"{GOOD}\n{table}\n", encoding="utf-8")
+    with pytest.raises(HipwrightError) as caught:
+        load_project(tmp_path, ProjectName("thing"))
+    assert caught.value.where is not None
+    assert caught.value.where.key == key
+
+
 def test_the_target_variables_of_projects_are_found_and_what_is_broken_is_passed_by(tmp_path: Path) -> None:
     for name, text in {"a": '[build]\ntarget-variable = "A_ARCHES"\n', "b": "", "c": "build = 1\n", "d": "no TOML"}.items():
         (tmp_path / name).mkdir()

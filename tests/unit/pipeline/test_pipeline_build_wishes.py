@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pytest
 
     from build_tools.pipeline.chain import Chain
+    from build_tools.workplace import Workplace
 
 STUDIO = VisualStudio(
     about="Visual Studio 2022", variables={"INCLUDE": "C:\\vc", "VCTOOLSREDISTDIR": "C:\\redist"}, path=("C:\\bin", "C:\\kits")
@@ -55,9 +56,8 @@ def test_the_script_of_a_build_s_environment_tells_what_is_visual_studio_s() -> 
     assert line == "From Visual Studio 2022: INCLUDE, VCTOOLSREDISTDIR, the first folders of PATH behind ROCm's."
 
 
-def test_compilers_are_proved_in_visual_studio_s_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = replace(workplace(tmp_path, build_env={"CXX": "clang-cl"}), platform=Platform.WINDOWS)
-    place.__dict__["visual_studio"] = STUDIO
+def proved_in(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Return the environment in which a workplace's compilers are proved."""
     given: dict[str, object] = {}
     monkeypatch.setattr(preflight, "prove_compiler", lambda _runner, **named: given.update(named))
 
@@ -66,5 +66,17 @@ def test_compilers_are_proved_in_visual_studio_s_environment(tmp_path: Path, mon
         project = TOY
 
     preflight.prove_build(cast("Chain", OfToy()), [Stage.BUILD])
+    return given["environment"]
+
+
+def test_compilers_are_proved_in_visual_studio_s_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = replace(workplace(tmp_path, build_env={"CXX": "clang-cl"}), platform=Platform.WINDOWS)
+    place.__dict__["_studio"] = STUDIO
     path = place.runner.environment["PATH"]
-    assert given["environment"] == {**STUDIO.variables, "CXX": "clang-cl", "PATH": f"C:\\bin;C:\\kits;{path}"}
+    assert proved_in(place, monkeypatch) == {**STUDIO.variables, "CXX": "clang-cl", "PATH": f"C:\\bin;C:\\kits;{path}"}
+
+
+def test_compilers_are_proved_with_all_that_a_person_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = {"INCLUDE": "i", "LIB": "l", "PATH": "p"}
+    place = replace(workplace(tmp_path, build_env=said), platform=Platform.WINDOWS)
+    assert proved_in(place, monkeypatch) == said

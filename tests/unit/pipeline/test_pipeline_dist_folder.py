@@ -11,6 +11,8 @@ import pytest
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
+from build_tools.files import copy_file
+from build_tools.pipeline import dist_folder
 from build_tools.pipeline.develop import refuse_beside_develop
 from build_tools.pipeline.dist_folder import put_wheels, refuse_dist_folder
 from build_tools.types import Stage
@@ -32,7 +34,9 @@ class Desk:
         self.dist = folder / "dist" / "rocm"
         self.place = workplace(folder, dist_dir=self.dist, **settings)
 
-    def chain(self, text: str, *, name: str = "toy", python: str = "cp312", built: bool = True) -> Any:  # noqa: ANN401 - stands for a chain
+    def chain(
+        self, text: str, *, name: str = "toy", python: str = "cp312", targets: tuple[str, ...] = (), built: bool = True
+    ) -> Any:  # noqa: ANN401 - stands for a chain
         """Return a chain whose build has made a wheel with this text in it."""
         path = self.folder / "made" / digest.short(digest.of_bytes(text.encode())) / NAME
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,14 +47,14 @@ class Desk:
             workplace=self.place,
             done={Stage.BUILD: SimpleNamespace(receipt=SimpleNamespace(python=python))} if built else {},
             wheel_paths=lambda: [path],
-            built=lambda: SimpleNamespace(wheels=(wheel,)),
+            built=lambda: SimpleNamespace(wheels=(wheel,), targets=targets),
             put=(),
         )
 
-    def refused(self, text: str, *, name: str = "toy", python: str = "cp312") -> HipwrightError:
+    def refused(self, text: str, *, name: str = "toy", python: str = "cp312", targets: tuple[str, ...] = ()) -> HipwrightError:
         before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.dist.rglob("*")}
         with pytest.raises(HipwrightError) as caught:
-            put_wheels(self.chain(text, name=name, python=python))
+            put_wheels(self.chain(text, name=name, python=python, targets=targets))
         assert caught.value.code.name == "name-taken"
         assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.dist.rglob("*")} == before
         return caught.value
@@ -83,12 +87,53 @@ def test_a_later_build_takes_the_place_of_an_earlier_one(desk: Desk) -> None:
     put_wheels(desk.chain("one"))
     put_wheels(desk.chain("two"))
     assert (desk.dist / NAME).read_text(encoding="utf-8") == "two"
-    # The same bytes that somebody else has put there count as put there.
+
+
+def test_the_same_bytes_that_a_person_has_put_there_stay_theirs(desk: Desk) -> None:
+    desk.dist.mkdir(parents=True)
+    (desk.dist / NAME).write_text("mine", encoding="utf-8")
+    chain = desk.chain("mine")
+    put_wheels(chain)
+    assert chain.put == (desk.dist / NAME,)
+    desk.refused("two")
     (desk.dist / NAME).unlink()
-    (desk.dist / NAME).write_text("three", encoding="utf-8")
+    put_wheels(desk.chain("two"))
+    (desk.dist / NAME).write_text("mine", encoding="utf-8")
+    put_wheels(desk.chain("mine"))
+    desk.refused("three")
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_a_run_that_ended_in_the_middle_left_what_is_known_to_be_ours(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, *, copied: bool
+) -> None:
+    put_wheels(desk.chain("one"))
+
+    def ends(source: Path, target: Path, *, option: str | None = None) -> None:
+        if copied:
+            copy_file(source, target, option=option)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dist_folder, "copy_file", ends)
+        with pytest.raises(KeyboardInterrupt):
+            put_wheels(desk.chain("two"))
+    assert (desk.dist / NAME).read_text(encoding="utf-8") == ("two" if copied else "one")
     put_wheels(desk.chain("three"))
-    put_wheels(desk.chain("four"))
-    assert (desk.dist / NAME).read_text(encoding="utf-8") == "four"
+    assert (desk.dist / NAME).read_text(encoding="utf-8") == "three"
+    # What was replaced and lies there again is a person's.
+    (desk.dist / NAME).write_text("one", encoding="utf-8")
+    desk.refused("four")
+
+
+def test_a_wheel_for_other_gpu_targets_is_no_later_build(desk: Desk) -> None:
+    put_wheels(desk.chain("one", targets=("gfx942", "gfx90a")))
+    error = desk.refused("two", targets=("gfx1201",))
+    assert "put there for toy and cp312, GPU targets gfx90a, gfx942; this build is for" in error.message
+    assert "name another folder with --dist-dir" in (error.hint or "")
+    desk.refused("two")
+    put_wheels(desk.chain("two", targets=("gfx90a", "gfx942")))
+    assert (desk.dist / NAME).read_text(encoding="utf-8") == "two"
 
 
 def test_what_was_not_put_there_is_not_replaced(desk: Desk) -> None:

@@ -156,7 +156,7 @@ def test_passes_then_crashes_on_its_way_out(desk: Desk) -> None:
 
 
 def test_a_hang_is_stopped_names_its_test_and_prints_stacks(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "_GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
     monkeypatch.setattr(smoke, "_STOP_MARGIN", 0.3)
     hang = """
         import os, pathlib, signal, subprocess, sys, threading
