@@ -29,6 +29,7 @@ from build_tools.options.option import GROUPS
 from build_tools.patches.series import SeriesFile
 from build_tools.receipts.check import CheckReport
 from build_tools.receipts.lock import Lock
+from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.snapshot import Snapshot
 from build_tools.receipts.stage import StageReceipt
 from build_tools.receipts.verdict import Verdict
@@ -53,6 +54,7 @@ SCHEMAS: Final[Mapping[str, type]] = {
     "lock": Lock,
     "owned": OwnedNames,
     "project": Project,
+    "provenance-set": ProvenanceSet,
     "receipt": StageReceipt,
     "repository": EmbeddedSources,
     "runners": RunnerTable,

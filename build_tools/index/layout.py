@@ -21,17 +21,22 @@ __all__ = [
     "JSON_TYPE",
     "PAGES",
     "PEOPLE_PAGE",
+    "PROVENANCE",
+    "SET_PAPER",
     "SIMPLE",
     "SIMPLE_JSON",
     "SNAPSHOT",
+    "VERDICTS",
     "file_key",
     "history_key",
     "html_keys",
     "json_keys",
     "metadata_key",
+    "paper_key",
     "project_of",
     "quoted",
     "superseding_key",
+    "verdict_key",
 ]
 
 DIST: Final = "dist"
@@ -42,6 +47,9 @@ PEOPLE_PAGE: Final = "packages.html"
 PAGES: Final = "pages.json"
 SNAPSHOT: Final = "snapshot.json"
 HISTORY: Final = "snapshots"
+PROVENANCE: Final = "provenance"
+SET_PAPER: Final = "set.json"
+VERDICTS: Final = "verdicts"
 
 HTML_TYPE: Final = "text/html; charset=utf-8"
 JSON_TYPE: Final = "application/vnd.pypi.simple.v1+json"
@@ -96,6 +104,16 @@ def metadata_key(key: str) -> ObjectKey:
 def history_key(sha256: Sha256) -> ObjectKey:
     """Return where a snapshot lies in the history."""
     return ObjectKey(f"{HISTORY}/{sha256}.json")
+
+
+def paper_key(provenance: Sha256, name: str = SET_PAPER) -> ObjectKey:
+    """Return where a paper of a published set lies, without a name the list of its papers; the set is named by that list's digest."""
+    return ObjectKey(f"{PROVENANCE}/{provenance}/{name}")
+
+
+def verdict_key(sha256: Sha256) -> ObjectKey:
+    """Return where a verdict lies, by the digest of its own bytes."""
+    return ObjectKey(f"{VERDICTS}/{sha256}.json")
 
 
 def quoted(key: str) -> str:

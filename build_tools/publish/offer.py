@@ -30,7 +30,8 @@ class Offer:
     """A file that is to be published.
 
     ``metadata`` are the side file's bytes, None when the file has none. ``opened`` gives the file on this disk for the time of a
-    block, so that a file of another store is fetched only when it must be copied.
+    block, so that a file of another store is fetched only when it must be copied. ``provenance`` names papers that lie in the place
+    where it goes before its index names it.
     """
 
     project: str
@@ -41,6 +42,7 @@ class Offer:
     requires_python: str | None
     metadata: bytes | None
     opened: Callable[[], AbstractContextManager[Path]]
+    provenance: Sha256 | None = None
 
     def indexed(self, key: ObjectKey, *, uploaded: str) -> IndexedFile:
         """Return the row of the index for this file under a key, uploaded at a time (UTC, ISO 8601)."""
@@ -54,6 +56,7 @@ class Offer:
             uploaded=uploaded,
             metadata_sha256=None if self.metadata is None else digest.of_bytes(self.metadata),
             requires_python=self.requires_python,
+            provenance=self.provenance,
         )
 
 

@@ -14,6 +14,7 @@ class IndexedFile(Record, frozen=True, kw_only=True):
     """One file of an index: everything that its pages say.
 
     ``key`` is relative to the index (``dist/name.whl``), raw, never URL-encoded. ``uploaded`` is UTC in ISO 8601 with a final ``Z``.
+    ``provenance`` names the papers of the set that it was published with; None when it came without.
     """
 
     project: str
@@ -26,6 +27,7 @@ class IndexedFile(Record, frozen=True, kw_only=True):
     metadata_sha256: Sha256 | None = None
     requires_python: str | None = None
     yanked: str | None = None
+    provenance: Sha256 | None = None
 
 
 class Snapshot(Record, frozen=True, kw_only=True):
