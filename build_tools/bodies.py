@@ -180,6 +180,18 @@ def _doctor(_command: Command, _project: ProjectName | None, workplace: Workplac
     return doctor(workplace)
 
 
+def _profile(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.profile import profile  # noqa: PLC0415
+
+    return profile(workplace)
+
+
+def _compare_profiles(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.compare_profiles import compare_profiles  # noqa: PLC0415
+
+    return compare_profiles(workplace)
+
+
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
@@ -198,6 +210,8 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "setup_venv": _setup_venv,
     "update_deps_index": _update_deps_index,
     "doctor": _doctor,
+    "profile": _profile,
+    "compare_profiles": _compare_profiles,
     "show-config": _show_config,
     "show-hipify": _show_hipify,
     "save-patches": _save_patches,

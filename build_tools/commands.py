@@ -215,7 +215,8 @@ class _Edge:
         variables = target_variables(folder, about)
         resolved = with_target_variables(resolved, call.command, variables, call.machine)
         self.settings = resolved.settings
-        self.secrets |= _secrets(resolved.settings.build_env, _texts(resolved.settings))
+        given = {**resolved.settings.build_env, **resolved.settings.env}
+        self.secrets |= _secrets(given, _texts(resolved.settings))
         self.json, self.traceback = resolved.settings.json, resolved.settings.traceback
         self.console = console_for(call.machine, json=self.json, mask=self._fit_to_show)
         return resolved

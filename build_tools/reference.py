@@ -16,6 +16,7 @@ from build_tools.checks.explain import all_rules, page_of
 from build_tools.config.buckets import Bucket, BucketTable, bucket_table
 from build_tools.config.channels import ChannelTable
 from build_tools.config.deps_index import DepsIndex
+from build_tools.config.examples import ExampleList
 from build_tools.config.owned import OwnedNames
 from build_tools.config.project import Project
 from build_tools.config.runners import Label, Purpose, RunnerTable, runner_table
@@ -29,6 +30,7 @@ from build_tools.options.option import GROUPS
 from build_tools.patches.series import SeriesFile
 from build_tools.receipts.check import CheckReport
 from build_tools.receipts.lock import Lock
+from build_tools.receipts.profile import ProfileReport
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.snapshot import Snapshot
 from build_tools.receipts.stage import StageReceipt
@@ -50,9 +52,11 @@ SCHEMAS: Final[Mapping[str, type]] = {
     "channels": ChannelTable,
     "check-report": CheckReport,
     "deps-index": DepsIndex,
+    "examples": ExampleList,
     "inputs": Catalogue,
     "lock": Lock,
     "owned": OwnedNames,
+    "profile": ProfileReport,
     "project": Project,
     "provenance-set": ProvenanceSet,
     "receipt": StageReceipt,

@@ -42,6 +42,12 @@ _OF_ONE: Final = frozenset(
         "bundle-rocm",
         "baseline",
         "stage",
+        "venv",
+        "output",
+        "env",
+        "repeat",
+        "warm-up",
+        "fail-above",
         "activate-in-future-github-actions-steps",
     }
 )
@@ -273,6 +279,21 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         summary="Judge an environment, and the ROCm that this machine has.",
         option_names=("rocm-path", "json", "traceback", "cache-dir", "work-dir"),
         paths="the folder of an environment",
+    ),
+    Command(
+        name="profile",
+        front="nox",
+        summary="Measure what examples take: time, memory of host and device.",
+        option_names=("venv", "env", "rocm-path", "output", "baseline", "fail-above", "repeat", "warm-up", "timeout", *_COMMON),
+        words="example scripts, each perhaps with arguments in one word, or @FILE for a list of them",
+        word="SCRIPT|@FILE",
+    ),
+    Command(
+        name="compare_profiles",
+        front="nox",
+        summary="Compare two profiles, telling change from noise.",
+        option_names=("fail-above", *_COMMON),
+        paths="the report to compare with, and the one to judge",
     ),
     Command(
         name="inputs",

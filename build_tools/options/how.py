@@ -70,7 +70,7 @@ class HowOptions:
         None,
         "location",
         "how",
-        "Earlier wheels that a check compares contents with: a wheel, or a folder or page with some.",
+        "What is compared with: of a check, earlier wheels (one, or a folder or page with some); of a profile, an earlier report.",
         metavar="PATH|URL",
     )
     stage: str | None = declare(
@@ -89,7 +89,7 @@ class HowOptions:
         None,
         "integer",
         "how",
-        "Seconds to wait for packages that are still appearing, or that fetching artifacts may take in all.",
+        "Seconds to wait for packages that are still appearing, or that fetching artifacts, or one run of an example, may take.",
         metavar="SECONDS",
     )
     clean: bool = declare(False, "flag", "how", "Make anew what is there already.")

@@ -13,7 +13,7 @@ from build_tools.types import Platform
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["NAMING", "StrayRocm", "find_strays", "folder_of_environment"]
+__all__ = ["NAMING", "StrayRocm", "find_strays", "folder_of_environment", "usual_rocms"]
 
 NAMING: Final = ("ROCM_PATH", "ROCM_HOME", "HIP_PATH")
 """The environment names that ROCm's own tools are found by, the one that counts most first."""
@@ -50,9 +50,7 @@ def find_strays(
     separator = ";" if platform is Platform.WINDOWS else ":"
     leads: list[tuple[Path, str]] = [(Path(machine[name]), name) for name in NAMING if machine.get(name)]
     leads += [(Path(text), name) for name in _EXTRA for text in machine.get(name, "").split(separator) if text]
-    leads += [
-        (folder, "the usual place") for root in (_usual(machine, platform) if roots is None else roots) for folder in _rocms(root)
-    ]
+    leads += [(folder, "the usual place") for folder in usual_rocms(machine, platform, roots)]
     ending = ".exe" if platform is Platform.WINDOWS else ""
     for text in machine.get("PATH", "").split(separator):
         found = next((name for name in _PROGRAMS if text and Path(text, f"{name}{ending}").is_file()), None)
@@ -79,6 +77,11 @@ def folder_of_environment(machine: Mapping[str, str]) -> tuple[Path, str]:
             return Path(machine[name]), name
     message = f"--rocm-path env takes the ROCm that {', '.join(NAMING)} name, and none of them is set"
     raise HipwrightError("no-rocm-source", message, hint="name the folder: --rocm-path DIR")
+
+
+def usual_rocms(machine: Mapping[str, str], platform: Platform, roots: Sequence[Path] | None = None) -> list[Path]:
+    """Return the folders of the usual places that are a ROCm; ``roots`` are other places than those of the operating system."""
+    return [folder for root in (_usual(machine, platform) if roots is None else roots) for folder in _rocms(root)]
 
 
 def _usual(machine: Mapping[str, str], platform: Platform) -> tuple[Path, ...]:

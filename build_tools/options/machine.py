@@ -1,0 +1,35 @@
+"""A machine, an environment that is there, and what is measured in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path  # noqa: TC003 - the fields are read at run time
+from typing import TYPE_CHECKING
+
+from build_tools.options.declare import declare
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+__all__ = ["MachineOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineOptions:
+    """A machine, an environment that is there, and what is measured in it."""
+
+    venv: Path | None = declare(None, "path", "where", "Environment that is used as it is.", metavar="DIR")
+    output: Path | None = declare(None, "path", "where", "File that the report is written to.", metavar="FILE")
+    env: Mapping[str, str] = declare(
+        {}, "assignments", "how", "A variable for the programs that are tried or measured.", metavar="NAME=VALUE"
+    )
+    repeat: int = declare(
+        3, "integer", "how", "How often each example is measured, each time in a process of its own.", metavar="N"
+    )
+    warm_up: bool = declare(
+        True, "flag", "how", "Measure from the first run on, without one before that does not count.", negative=True
+    )
+    fail_above: str = declare(
+        "10%", "text", "how", "How much slower or larger an example may be than in the base.", metavar="10%"
+    )
