@@ -87,7 +87,7 @@ def _pytest(session: nox.Session, *arguments: str, **more: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, layers, dependencies, spelling and workflows."""
+    """Check style, layers, dependencies, spelling, container recipes and workflows."""
     _install(session, "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
@@ -95,6 +95,8 @@ def lint(session: nox.Session) -> None:
     session.run("deptry", ".")
     session.run("vulture")
     session.run("codespell")
+    session.run("hadolint", *sorted(str(file) for file in Path(".ci/docker").rglob("Dockerfile")))
+    session.run("shellcheck", ".ci/run", *sorted(str(file) for file in Path(".ci/docker").rglob("*.sh")))
     workflows = sorted(str(file) for file in Path(".github/workflows").glob("*.yml"))
     session.run("actionlint", *workflows)
     session.run("zizmor", "--offline", "--pedantic", "--no-progress", *workflows)

@@ -192,6 +192,18 @@ def _compare_profiles(_command: Command, _project: ProjectName | None, workplace
     return compare_profiles(workplace)
 
 
+def _docker_image(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.image import docker_image  # noqa: PLC0415
+
+    return docker_image(workplace)
+
+
+def _docker_run(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.inside import docker_run  # noqa: PLC0415
+
+    return docker_run(workplace)
+
+
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
@@ -212,6 +224,8 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "doctor": _doctor,
     "profile": _profile,
     "compare_profiles": _compare_profiles,
+    "docker_image": _docker_image,
+    "docker_run": _docker_run,
     "show-config": _show_config,
     "show-hipify": _show_hipify,
     "save-patches": _save_patches,

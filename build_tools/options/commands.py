@@ -49,6 +49,8 @@ _OF_ONE: Final = frozenset(
         "warm-up",
         "fail-above",
         "activate-in-future-github-actions-steps",
+        "image-file",
+        "push",
     }
 )
 """Options that say what one command does, and are no setting."""
@@ -87,6 +89,7 @@ _BUILD: Final = (
 )
 _CHECK: Final = ("baseline",)
 _PUBLISH: Final = (*_STORE, "repository", "run-id")
+_IMAGE: Final = ("image", "image-file", "engine")
 _ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "channel", *_COMMON)
 
 
@@ -294,6 +297,36 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         summary="Compare two profiles, telling change from noise.",
         option_names=("fail-above", *_COMMON),
         paths="the report to compare with, and the one to judge",
+    ),
+    Command(
+        name="docker_image",
+        front="nox",
+        summary="Build the container image that PyTorch is built in, tag it, save it, push it.",
+        option_names=(
+            *_IMAGE,
+            "image-tag",
+            "base-image",
+            "ubuntu-version",
+            "rocm-release",
+            "therock-nightly",
+            "push",
+            "rocm-index-url",
+            "packages",
+            "python",
+            "gfx",
+            "date",
+            "release-type",
+            "dry-run",
+            *_COMMON,
+        ),
+    ),
+    Command(
+        name="docker_run",
+        front="nox",
+        summary="Run a session in a fresh container of an image; options reach it by their names in the environment.",
+        option_names=(*_IMAGE, "dry-run", *_COMMON),
+        words="the session to run",
+        word="SESSION",
     ),
     Command(
         name="inputs",

@@ -24,13 +24,14 @@ OptionKind = Literal[
     "patterns",
     "assignments",
 ]
-Group = Literal["what", "rocm", "packages", "where", "how"]
+Group = Literal["what", "rocm", "packages", "where", "image", "how"]
 
 GROUPS: Final[Mapping[Group, str]] = {
     "what": "what to work on",
     "rocm": "ROCm packages",
     "packages": "packages that owned requirements come from",
     "where": "where things lie",
+    "image": "container images",
     "how": "how to work",
 }
 

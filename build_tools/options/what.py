@@ -80,6 +80,7 @@ class WhatOptions:
         "what",
         "Interpreter that wheels are built for, or an environment is made with: a version or a path.",
         metavar="3.12",
+        other_environment=("ANACONDA_PYTHON_VERSION",),
     )
     from_receipt: tuple[str, ...] = declare(
         (), "locations", "what", "Take a stage's result from this receipt, made elsewhere.", metavar="FILE|URL"

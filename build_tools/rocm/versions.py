@@ -47,6 +47,23 @@ def today() -> str:
     return datetime.now(tz=UTC).strftime("%Y%m%d")
 
 
+def parse_day(text: str) -> str:
+    """Return a day as versions and tags spell it, proved to be one.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-version`` when it is no ``YYYYMMDD``.
+    """
+    try:
+        if _DAY.fullmatch(text):
+            datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC)
+            return text
+    except ValueError:
+        pass
+    raise HipwrightError("bad-version", f"{text!r} is no day: it has the form YYYYMMDD")
+
+
 def order_key(version: str) -> VersionKey:
     """Return what ROCm versions, and versions with a ROCm version in their local part, are ordered by: ROCm 10 is above ROCm 7.
 
@@ -127,10 +144,6 @@ def custom_version(base: str, suffix: str) -> str:
 
 
 def _day(text: str | None, release_type: str) -> str:
-    if text is None or not _DAY.fullmatch(text):
-        raise HipwrightError("bad-version", f"the release type {release_type} needs a day, YYYYMMDD, and has {text!r}")
-    try:
-        datetime.strptime(text, "%Y%m%d").replace(tzinfo=UTC)
-    except ValueError:
-        raise HipwrightError("bad-version", f"{text} is no day: it has the form YYYYMMDD") from None
-    return text
+    if text is None:
+        raise HipwrightError("bad-version", f"the release type {release_type} needs a day, YYYYMMDD, and has none")
+    return parse_day(text)

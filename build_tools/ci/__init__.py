@@ -1,0 +1,1 @@
+"""What continuous integration needs beside the stages."""
