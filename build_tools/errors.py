@@ -229,7 +229,8 @@ CODES: Final[Mapping[str, Code]] = _table(
     ("truncated-report", Kind.FINDING, "A test report is cut short, or lacks tests that were collected."),
     ("tests-failed", Kind.FINDING, "Tests failed."),
     ("tests-crashed", Kind.FINDING, "The test process crashed before its report was whole."),
-    ("tests-timeout", Kind.FINDING, "Tests ran past their time limit and were stopped."),
+    ("tests-hung", Kind.FINDING, "One test, or the collection of tests, ran past its time limit and was stopped."),
+    ("tests-timeout", Kind.FINDING, "A whole test run went past its time limit and was stopped."),
     (
         "environment-changed",
         Kind.FINDING,

@@ -98,6 +98,7 @@ class Runner:
         log: Path,
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,
+        left: Callable[[], float] | None = None,
         check: bool = True,
         code: str = "command-failed",
         what: str | None = None,
@@ -115,6 +116,9 @@ class Runner:
             Names added to the base environment.
         timeout
             Seconds after which the whole process group is ended.
+        left
+            For programs whose steps have limits of their own: how many more seconds it may run. Asked at the start, and each time that
+            so many have passed; it is ended when none are left.
         check
             Whether a non-zero exit is an error.
         code, what
@@ -140,7 +144,7 @@ class Runner:
             timed_out = False
             try:
                 reader.start()
-                wait_for_end(process, timeout)
+                _wait(process, timeout, left)
             except subprocess.TimeoutExpired:
                 timed_out = True
             finally:
@@ -149,7 +153,8 @@ class Runner:
         done = self._finish(command, cwd=cwd, returncode=process.returncode, started=started)
         label = what or Path(command[0]).name
         if timed_out:
-            message = f"{label} was stopped after {timeout:g} s, its time limit"
+            limit = timeout if timeout is not None else round(done.seconds, 1)
+            message = f"{label} was stopped after {limit:g} s, its time limit"
             raise HipwrightError("command-timeout", self.mask(message), log=log, excerpt=first_error(log, start))
         if check and done.returncode != 0:
             message, hint = how_it_ended(label, done.returncode)
@@ -272,6 +277,25 @@ class Runner:
         )
         self.record.append(replace(done, stdout=b"", stderr=b""))
         return done
+
+
+def _wait(process: subprocess.Popen[bytes], timeout: float | None, left: Callable[[], float] | None) -> None:
+    """Wait for a program's end, until its time limit, or until ``left`` says that no time is left."""
+    if left is None:
+        wait_for_end(process, timeout)
+        return
+    until = time.monotonic() + timeout if timeout is not None else None
+    while (seconds := left()) > 0:
+        if until is not None:
+            seconds = min(seconds, max(0.0, until - time.monotonic()))
+        try:
+            wait_for_end(process, seconds)
+        except subprocess.TimeoutExpired:
+            if until is not None and time.monotonic() >= until:
+                raise
+        else:
+            return
+    raise subprocess.TimeoutExpired(process.args, 0)
 
 
 def mask(text: str, secrets: Collection[str]) -> str:

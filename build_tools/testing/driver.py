@@ -8,13 +8,15 @@ Its one argument is a JSON file:
 ``arguments``
     What pytest is given.
 ``events``
-    The file that gets one JSON line per event, flushed as it comes: ``collected``, ``start``, ``finish``, ``end``.
+    The file that gets one JSON line per event, flushed as it comes: ``begin``, ``collected``, ``start``, ``result``, ``finish``,
+    ``end``; each with ``at``, seconds of the machine's monotonic clock.
 ``packages``
     The import packages under test; the end event says what was loaded of them, and from where.
 ``environment``
     The environment's folder; modules of these packages that come from elsewhere are listed as ``foreign``.
-``stacks_after``
-    Seconds after which the stacks of all threads are printed once: the run is about to be stopped.
+``limits``
+    Seconds for ``collection``, for one ``test`` and for the ``whole`` run. When one has passed, the stacks of all threads are printed
+    once: the run is about to be stopped.
 ``exit_grace``
     Seconds that the process may take to end after the last test; then the stacks are printed and it is ended.
 """
@@ -26,15 +28,17 @@ import importlib
 import json
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TextIO
 
 __all__ = ["main"]
 
 _MOST_FOREIGN = 20
+_MOST_MESSAGE = 400
 
 
 class Diary:
@@ -45,8 +49,74 @@ class Diary:
 
     def write(self, event: str, **values: object) -> None:
         """Append one event."""
-        self._stream.write(json.dumps({"event": event, **values}) + "\n")
+        self._stream.write(json.dumps({"event": event, "at": time.monotonic(), **values}) + "\n")
         self._stream.flush()
+
+
+class Watch:
+    """Has the stacks printed when a phase takes longer than it may.
+
+    The interpreter's own watchdog prints them, which needs neither its lock nor the cooperation of what hangs.
+    """
+
+    def __init__(self, limits: Mapping[str, float], stderr: TextIO) -> None:
+        self._limits = limits
+        self._stderr = stderr
+        self._end = time.monotonic() + limits["whole"]
+
+    def begin(self, phase: str) -> None:
+        """Begin a phase; the one before has ended."""
+        left = self._end - time.monotonic()
+        # What was planned for the end of the whole run has been printed when none is left.
+        if left > 0:
+            faulthandler.dump_traceback_later(min(self._limits[phase], left), exit=False, file=self._stderr)
+
+
+class Result:
+    """What the reports of one test add up to: its phases, its subtests, and attempts that a plugin has repeated."""
+
+    def __init__(self) -> None:
+        self.outcome = "passed"
+        self.message = ""
+        self.seconds = 0.0
+        self.attempts = 1
+
+    def add(self, report: Any) -> None:  # noqa: ANN401 - pytest's, which is imported at run time
+        """Add the report of one phase."""
+        self.seconds += getattr(report, "duration", 0.0)
+        if report.outcome == "rerun":
+            self.attempts += 1
+        elif report.outcome == "failed":
+            self._set("failed" if report.when == "call" else "error", reason_of(report))
+        elif report.outcome == "skipped" and self.outcome == "passed":
+            expected = getattr(report, "wasxfail", None)
+            self._set("skipped", f"expected to fail: {expected}" if expected is not None else reason_of(report))
+
+    def _set(self, outcome: str, message: str) -> None:
+        # A test that failed keeps its reason, whatever its way out adds.
+        if self.outcome not in ("failed", "error"):
+            self.outcome, self.message = outcome, message
+
+    def values(self) -> dict[str, object]:
+        """Return what the diary says of it."""
+        return {
+            "outcome": self.outcome,
+            "message": self.message[:_MOST_MESSAGE],
+            "seconds": round(self.seconds, 4),
+            "attempts": self.attempts,
+        }
+
+
+def reason_of(report: Any) -> str:  # noqa: ANN401 - pytest's
+    """Return the first line of why a test failed or was skipped."""
+    found = report.longrepr
+    if isinstance(found, tuple):
+        text = str(found[-1]).removeprefix("Skipped: ")
+    else:
+        crash = getattr(found, "reprcrash", None)
+        # Of an error that is only text, such as one of an import, the last line says most.
+        text = crash.message if crash is not None else "\n".join(reversed(str(found or "").strip().splitlines()))
+    return next(iter(text.strip().splitlines()), "")
 
 
 def loaded_modules(packages: Sequence[str], environment: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -68,20 +138,34 @@ def loaded_modules(packages: Sequence[str], environment: str) -> tuple[dict[str,
     return loaded, foreign
 
 
-def make_plugin(pytest: Any, diary: Diary, plan: dict[str, Any], stderr: TextIO) -> object:  # noqa: ANN401 - imported at run time
+def make_plugin(pytest: Any, diary: Diary, plan: dict[str, Any], watch: Watch, stderr: TextIO) -> object:  # noqa: ANN401 - imported at run time
     """Return the pytest plugin that keeps the diary."""
 
     class Plugin:
         finished: set[str] = set()  # noqa: RUF012 - one plugin, one run
+        open: dict[str, Result] = {}  # noqa: RUF012
+
+        def pytest_collectreport(self, report: Any) -> None:  # noqa: ANN401
+            # A file that can't be read, or that skips itself, has no tests to speak of and is told as one.
+            if report.outcome != "passed":
+                outcome = "skipped" if report.outcome == "skipped" else "error"
+                diary.write("result", test=report.nodeid, outcome=outcome, message=reason_of(report)[:_MOST_MESSAGE])
 
         def pytest_collection_finish(self, session: Any) -> None:  # noqa: ANN401
-            diary.write("collected", count=len({item.nodeid for item in session.items}))
+            diary.write("collected", tests=list(dict.fromkeys(item.nodeid for item in session.items)))
+            watch.begin("test")
 
         def pytest_runtest_logstart(self, nodeid: str) -> None:
             diary.write("start", test=nodeid)
+            watch.begin("test")
+            self.open[nodeid] = Result()
+
+        def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: ANN401
+            self.open.setdefault(report.nodeid, Result()).add(report)
 
         def pytest_runtest_logfinish(self, nodeid: str) -> None:
             self.finished.add(nodeid)
+            diary.write("result", test=nodeid, **self.open.pop(nodeid, Result()).values())
             diary.write("finish", test=nodeid)
 
         # The outermost wrapper: what follows the yield comes after every other plugin's end, the report's writing included.
@@ -102,11 +186,14 @@ def main(argv: Sequence[str]) -> int:
     # pytest replaces descriptor 2 while tests run; stacks have to reach the log all the same.
     stderr = os.fdopen(os.dup(2), "w", encoding="utf-8", errors="backslashreplace")
     faulthandler.enable(file=stderr)
-    faulthandler.dump_traceback_later(plan["stacks_after"], exit=False, file=stderr)
-    # pytest belongs to the environment under test, not to hipwright's own requirements.
-    pytest = importlib.import_module("pytest")
+    watch = Watch(plan["limits"], stderr)
+    watch.begin("collection")
     with open(plan["events"], "w", encoding="utf-8") as events:  # noqa: PTH123
-        return int(pytest.main(plan["arguments"], plugins=[make_plugin(pytest, Diary(events), plan, stderr)]))
+        diary = Diary(events)
+        diary.write("begin")
+        # pytest belongs to the environment under test, not to hipwright's own requirements.
+        pytest = importlib.import_module("pytest")
+        return int(pytest.main(plan["arguments"], plugins=[make_plugin(pytest, diary, plan, watch, stderr)]))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """The judgement of one test run, as a pure function of the report, the driver's story and how the process ended.
 
-Whether tests passed is taken from the report alone. An exit status can't tell a pass: a process may be stopped after a whole report,
+Whether tests passed is taken from the reports alone. An exit status can't tell a pass: a process may be stopped after a whole report,
 and may end with 0 without having run its tests. It only helps to name what went wrong when the report is not whole.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from build_tools.errors import HipwrightError
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from build_tools.testing.junit import TestReport
     from build_tools.testing.story import Story
 
-__all__ = ["ProcessEnd", "how_it_ended", "judge"]
+__all__ = ["Phase", "ProcessEnd", "how_it_ended", "judge"]
+
+Phase: TypeAlias = Literal["collection", "test", "whole", "exit"]
 
 _PYTEST_OK: Final = 0
 _NTSTATUS_ERROR: Final = 0xC0000000
@@ -33,10 +35,11 @@ _NTSTATUS: Final[Mapping[int, str]] = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessEnd:
-    """How the test process ended: its exit status, None when it was stopped at its time limit of ``limit`` seconds."""
+    """How the test process ended: its exit status, None when it was stopped at the time limit of ``limit`` seconds that ``phase`` has."""
 
     returncode: int | None
     limit: float
+    phase: Phase = "whole"
 
 
 def how_it_ended(returncode: int) -> tuple[bool, str]:
@@ -52,7 +55,9 @@ def how_it_ended(returncode: int) -> tuple[bool, str]:
     return False, f"with status {returncode}"
 
 
-def judge(report: TestReport | HipwrightError, story: Story, ended: ProcessEnd) -> tuple[TestReport, tuple[str, ...]]:
+def judge(
+    report: TestReport | HipwrightError, story: Story, ended: ProcessEnd, *, may_skip_all: bool = False
+) -> tuple[TestReport, tuple[str, ...]]:
     """Return the report when the run can be judged by it, with remarks about how the process ended.
 
     Parameters
@@ -63,18 +68,26 @@ def judge(report: TestReport | HipwrightError, story: Story, ended: ProcessEnd) 
         What the driver wrote down.
     ended
         How the process ended.
+    may_skip_all
+        Whether a run in which every test was skipped is one that passed.
 
     Raises
     ------
     HipwrightError
-        ``tests-timeout``, ``tests-crashed``, ``no-report``, ``truncated-report`` or ``no-tests``, each saying which test ran.
+        ``tests-hung``, ``tests-timeout``, ``tests-crashed``, ``no-report``, ``truncated-report`` or ``no-tests``, each saying which test
+        ran.
     """
     if isinstance(report, HipwrightError):
         raise _without_report(report, story, ended)
     if story.end is None:
         raise _unfinished(story, ended)
-    if not report.of("failed", "error"):
-        _complete(report, story)
+    bad = any(result.bad for result in story.results.values())
+    if bad is not bool(report.of("failed", "error")):
+        says = "no failure" if bad else "failures"
+        message = f"the report speaks of {says}, and the events of the same run of {'some' if bad else 'none'}"
+        raise HipwrightError("truncated-report", message)
+    if not bad:
+        _complete(report, story, may_skip_all=may_skip_all)
     remarks = []
     if ended.returncode is None:
         remarks.append(f"the test process did not end after its last test and was stopped after {ended.limit:g} s")
@@ -92,7 +105,7 @@ def _without_report(problem: HipwrightError, story: Story, ended: ProcessEnd) ->
     if problem.code.name == "no-tests":
         return problem
     process = _unfinished(story, ended)
-    if problem.code.name == "no-report" or process.code.name in {"tests-timeout", "tests-crashed"}:
+    if problem.code.name == "no-report" or process.code.name in {"tests-hung", "tests-timeout", "tests-crashed"}:
         return process
     return HipwrightError(problem.code.name, f"{problem.message} (the process ended {_words(ended)})", where=problem.where)
 
@@ -100,7 +113,12 @@ def _without_report(problem: HipwrightError, story: Story, ended: ProcessEnd) ->
 def _unfinished(story: Story, ended: ProcessEnd) -> HipwrightError:
     moment = story.moment()
     if ended.returncode is None:
-        return HipwrightError("tests-timeout", f"the tests were stopped after {ended.limit:g} s, their time limit, {moment}")
+        limit = f"{ended.limit:g} s"
+        if ended.phase == "collection":
+            return HipwrightError("tests-hung", f"the tests were not collected after {limit} and were stopped, {moment}")
+        if ended.phase == "test":
+            return HipwrightError("tests-hung", f"the tests were stopped after {limit}, the time limit of one test, {moment}")
+        return HipwrightError("tests-timeout", f"the tests were stopped after {limit}, their time limit, {moment}")
     crashed, words = how_it_ended(ended.returncode)
     if crashed:
         return HipwrightError("tests-crashed", f"the test process ended {words}, {moment}")
@@ -111,16 +129,20 @@ def _words(ended: ProcessEnd) -> str:
     return "at its time limit" if ended.returncode is None else how_it_ended(ended.returncode)[1]
 
 
-def _complete(report: TestReport, story: Story) -> None:
+def _complete(report: TestReport, story: Story, *, may_skip_all: bool) -> None:
     """Prove that a report without failures speaks of every collected test, and that one of them passed."""
-    end = story.end
-    if end is None or story.collected is None or end.finished < story.collected or len(report.cases) < story.collected:
+    end, collected = story.end, story.collected
+    if end is None or collected is None or end.finished < len(collected) or len(report.cases) < len(collected):
         spoken = min(len(report.cases), end.finished if end else 0)
-        message = f"the report speaks of {spoken} of {story.collected} tests: the session ended early"
+        message = f"the report speaks of {spoken} of {len(collected or ())} tests: the session ended early"
         raise HipwrightError("truncated-report", message)
-    if end.status != _PYTEST_OK:
+    missing = [test for test in collected if test not in story.results]
+    if missing:
+        message = f"the report says nothing of {len(missing)} of {len(collected)} tests, first {missing[0]}"
+        raise HipwrightError("truncated-report", message)
+    if end.status != _PYTEST_OK and not (may_skip_all and not collected):
         message = f"no test failed in the report, but pytest ended with status {end.status}"
         raise HipwrightError("truncated-report", message, hint="look into the log: a plugin or pytest itself failed")
-    if not report.counts.passed:
+    if not report.counts.passed and not may_skip_all:
         message = f"no test passed: all {len(report.cases)} were skipped"
         raise HipwrightError("no-tests", message)

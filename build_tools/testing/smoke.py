@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -10,15 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
-from build_tools.logs import first_error
 from build_tools.receipts.verdict import Verdict
-from build_tools.testing import driver
 from build_tools.testing.gpu import TARGET_PROPERTY, verdict_target
-from build_tools.testing.judge import ProcessEnd, judge
-from build_tools.testing.junit import TestReport, read_report
-from build_tools.testing.leftovers import MARK, end_leftovers, new_mark
-from build_tools.testing.proof import CHILD_ENVIRONMENT, ISOLATED, prove_environment, prove_imports
-from build_tools.testing.story import read_story
+from build_tools.testing.junit import read_report
+from build_tools.testing.proof import prove_environment, prove_imports
+from build_tools.testing.request import DEFAULT_LIMITS, Limits, TestRequest
+from build_tools.testing.run import REPORT_NAME, run_tests
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,11 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["REPORT_NAME", "raise_for", "run_smoke"]
 
-REPORT_NAME: Final = "report.xml"
-"""The report's name in the output folder."""
-
-_EXIT_GRACE: Final = 30.0
-_STOP_MARGIN: Final = 2.0
 _MOST_FAILURES: Final = 5
 
 
@@ -52,8 +43,7 @@ def run_smoke(
     log: Path,
     platform: Platform,
     say: Callable[[str], None],
-    time_limit: float | None = None,
-    exit_grace: float = _EXIT_GRACE,
+    limits: Limits | None = None,
 ) -> Verdict:
     """Run the smoke tests of a project in an environment and return the verdict, passed or failed; see :func:`raise_for`.
 
@@ -82,58 +72,34 @@ def run_smoke(
         The platform that the tests run on.
     say
         Gets remarks for people, a line each.
-    time_limit
-        Seconds for the whole run; the project's own limit when not given.
-    exit_grace
-        Seconds that the process may take to end once its report is written.
+    limits
+        Seconds for the phases of the run; the project's own when not given.
 
     Raises
     ------
     HipwrightError
-        ``no-tests``, ``no-report``, ``truncated-report``, ``tests-crashed``, ``tests-timeout``, ``environment-changed``,
-        ``foreign-import`` or ``wheel-not-tested``. Failed tests are a verdict, not an error.
+        ``no-tests``, ``no-report``, ``truncated-report``, ``tests-crashed``, ``tests-hung``, ``tests-timeout``,
+        ``environment-changed``, ``foreign-import`` or ``wheel-not-tested``. Failed tests are a verdict, not an error.
     """
     tests = project_folder / project.tests.folder
     if not any(path.is_file() for path in tests.rglob("*.py")):
         raise HipwrightError("no-tests", f"there are no tests in {tests}", where=Where(file=tests))
-    limit = project.tests.time_limit_minutes * 60 if time_limit is None else time_limit
-    report_path = folder / REPORT_NAME
-    events = folder / "events.jsonl"
-    for stale in (report_path, events):
-        stale.unlink(missing_ok=True)
+    limits = limits or _limits(project)
     with files.temporary_folder(folder, "smoke") as scratch:
         neutral = scratch / "empty"
         neutral.mkdir()
         packages = prove_environment(environment, wheels, runner=runner, folder=neutral)
-        plan = _write_plan(
-            scratch,
-            tests,
-            packages=packages,
-            environment=environment,
-            report=report_path,
-            events=events,
-            limit=limit,
-            exit_grace=exit_grace,
-        )
-        start = log.stat().st_size if log.exists() else 0
-        ended = _run(runner, environment, plan, cwd=neutral, log=log, limit=limit, say=say)
-    story = read_story(events)
-    try:
-        report, remarks = judge(_report_or_problem(report_path), story, ended)
-        if story.end is not None and not report.of("failed", "error"):
-            prove_imports(story.end.loaded, story.end.foreign, environment=environment)
-    except HipwrightError as error:
-        error.log = log
-        error.excerpt = first_error(log, start)
-        raise
-    for remark in remarks:
-        say(remark)
+        request = _request(project, tests, scratch, environment=environment, packages=packages, limits=limits)
+        outcome = run_tests(request, runner=runner, folder=folder, log=log, say=say)
+    report, end = outcome.judged()
+    if outcome.passed:
+        prove_imports(end.loaded, end.foreign, environment=environment)
     return Verdict(
         project=project.name,
         wheels=tuple(wheels),
         target=verdict_target(report.properties.get(TARGET_PROPERTY, ()), visible),
-        outcome="failed" if report.of("failed", "error") else "passed",
-        counts=report.counts,
+        outcome="passed" if outcome.passed else "failed",
+        counts=outcome.counts,
         report_sha256=report.sha256,
         python_version=environment.python_version,
         platform=platform.value,
@@ -170,78 +136,38 @@ def raise_for(verdict: Verdict, *, report: Path, log: Path) -> None:
     raise HipwrightError("tests-failed", message, where=Where(file=report), log=log, excerpt="\n".join(listed))
 
 
-def _write_plan(
-    scratch: Path,
+def _limits(project: Project) -> Limits:
+    whole = project.tests.time_limit_minutes * 60.0
+    return Limits(collection=min(DEFAULT_LIMITS.collection, whole), test=min(DEFAULT_LIMITS.test, whole), whole=whole)
+
+
+def _request(
+    project: Project,
     tests: Path,
+    scratch: Path,
     *,
-    packages: Sequence[str],
     environment: EnvironmentRecord,
-    report: Path,
-    events: Path,
-    limit: float,
-    exit_grace: float,
-) -> Path:
+    packages: Sequence[str],
+    limits: Limits,
+) -> TestRequest:
+    """Return the request for tests that lie in a fresh folder and have a configuration of their own."""
     copied = scratch / "smoke-tests"
     shutil.copytree(tests, copied, ignore=shutil.ignore_patterns("__pycache__", ".pytest_cache"))
     settings = scratch / "pytest.ini"
     files.write_text(settings, "[pytest]\njunit_family = xunit2\n")
     arguments = [
-        *("-c", settings, "--rootdir", copied, "--confcutdir", copied, "--basetemp", scratch / "tmp"),
+        *("-c", settings, "--confcutdir", copied, "--basetemp", scratch / "tmp"),
         *("--import-mode=importlib", "--strict-markers", "-p", "no:cacheprovider", "-ra"),
-        # pytest's own cancels all planned stack dumps at the first failure; the driver switches the same handler on.
-        *("-p", "no:faulthandler"),
-        f"--junitxml={report}",
-        # Relative to the empty folder: pytest takes a bracket in a whole path for the start of a test's parameters.
-        Path(os.pardir, copied.name),
     ]
-    plan = {
-        "arguments": [str(argument) for argument in arguments],
-        "events": str(events),
-        "packages": list(packages),
-        "environment": environment.folder,
-        "stacks_after": limit,
-        "exit_grace": exit_grace,
-    }
-    path = scratch / "plan.json"
-    files.write_text(path, json.dumps(plan, indent=2) + "\n")
-    return path
-
-
-def _run(
-    runner: Runner,
-    environment: EnvironmentRecord,
-    plan: Path,
-    *,
-    cwd: Path,
-    log: Path,
-    limit: float,
-    say: Callable[[str], None],
-) -> ProcessEnd:
-    """Run the driver; the runner stops it a moment after its stacks were printed, and nothing that tests started outlives the run."""
-    mark = new_mark()
-    # The interpreter lies beside the environment's console scripts.
-    path = f"{Path(environment.python).parent}{os.pathsep}{runner.environment.get('PATH', '')}"
-    try:
-        done = runner.run(
-            [environment.python, *ISOLATED, Path(driver.__file__), plan],
-            cwd=cwd,
-            log=log,
-            env={**CHILD_ENVIRONMENT, "PATH": path, MARK: mark},
-            timeout=limit + _STOP_MARGIN,
-            check=False,
-            what="the smoke tests",
-        )
-    except HipwrightError as error:
-        if error.code.name != "command-timeout":
-            raise
-        return ProcessEnd(returncode=None, limit=limit)
-    finally:
-        end_leftovers(mark, say=say)
-    return ProcessEnd(returncode=done.returncode, limit=limit)
-
-
-def _report_or_problem(path: Path) -> TestReport | HipwrightError:
-    try:
-        return read_report(path)
-    except HipwrightError as error:
-        return error
+    return TestRequest(
+        python=Path(environment.python),
+        environment=Path(environment.folder),
+        cwd=scratch / "empty",
+        root=copied,
+        # Relative to the empty folder: pytest takes a bracket in a whole path for the start of a test's parameters.
+        tests=(str(Path(os.pardir, copied.name)),),
+        arguments=tuple(str(argument) for argument in arguments),
+        packages=tuple(packages),
+        limits=limits,
+        what=f"the smoke tests of {project.name}",
+    )

@@ -1,37 +1,75 @@
-"""What the driver wrote down while tests ran: enough to say what a run was doing when it ended badly."""
+"""What the driver wrote down while tests ran: each test's result, and enough to say what a run was doing when it ended badly."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from build_tools.receipts.verdict import TestCounts
+from build_tools.testing.junit import Outcome
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["Collected", "End", "Finish", "Start", "Story", "read_story"]
+__all__ = ["Begin", "Collected", "End", "Finish", "Result", "Start", "Story", "count", "read_story"]
 
 
-class Collected(msgspec.Struct, frozen=True, tag="collected", tag_field="event"):
-    """Collection ended with this many tests chosen."""
+class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
+    """``at`` is when it happened, in seconds of the machine's monotonic clock."""
 
-    count: int
+    at: float = 0.0
 
 
-class Start(msgspec.Struct, frozen=True, tag="start", tag_field="event"):
+class Begin(_Event, frozen=True, kw_only=True, tag="begin"):
+    """The process is there and begins to collect."""
+
+
+class Collected(_Event, frozen=True, kw_only=True, tag="collected"):
+    """Collection ended with these tests chosen."""
+
+    tests: tuple[str, ...]
+
+
+class Start(_Event, frozen=True, kw_only=True, tag="start"):
     """A test began."""
 
     test: str
 
 
-class Finish(msgspec.Struct, frozen=True, tag="finish", tag_field="event"):
+class Result(_Event, frozen=True, kw_only=True, tag="result"):
+    """How a test ended, or a file of tests that could not be collected or that skipped itself.
+
+    ``message`` is the first line of the reason, ``seconds`` the time of all its phases, and ``attempts`` how often it was tried.
+    """
+
+    test: str
+    outcome: Outcome
+    message: str = ""
+    seconds: float = 0.0
+    attempts: int = 1
+
+    @property
+    def bad(self) -> bool:
+        """Whether it failed."""
+        return self.outcome in {"failed", "error"}
+
+    @property
+    def flaky(self) -> bool:
+        """Whether it passed after an attempt that did not."""
+        return self.attempts > 1 and self.outcome == "passed"
+
+
+class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     """A test ended, however it did."""
 
     test: str
 
 
-class End(msgspec.Struct, frozen=True, tag="end", tag_field="event"):
+class End(_Event, frozen=True, kw_only=True, tag="end"):
     """The session ended and its report is written.
 
     ``status`` is pytest's; ``finished`` counts the tests that ended. ``loaded`` holds the packages under test that the process had
@@ -48,14 +86,17 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="event"):
 class Story:
     """The events of a run, summed up.
 
-    ``collected`` is None when collection did not end; ``running`` names the test that had begun and not ended; ``end`` is None when
-    the session did not end.
+    ``collected`` is None when collection did not end; ``results`` is by test id, in the order of their ends; ``running`` names the test
+    that had begun and not ended; ``end`` is None when the session did not end. ``latest`` is when the last event happened, None when
+    there is none.
     """
 
-    collected: int | None = None
+    collected: tuple[str, ...] | None = None
+    results: Mapping[str, Result] = field(default_factory=dict)
     running: str | None = None
     last: str | None = None
-    end: End | None = field(default=None)
+    end: End | None = None
+    latest: float | None = None
 
     def moment(self) -> str:
         """Return when in the run its story stops, for messages."""
@@ -68,7 +109,9 @@ class Story:
         return "before the first test" if self.collected is not None else "before tests were collected"
 
 
-_DECODER: Final[msgspec.json.Decoder[Collected | Start | Finish | End]] = msgspec.json.Decoder(Collected | Start | Finish | End)
+_DECODER: Final[msgspec.json.Decoder[Begin | Collected | Start | Result | Finish | End]] = msgspec.json.Decoder(
+    Begin | Collected | Start | Result | Finish | End
+)
 
 
 def read_story(events: Path) -> Story:
@@ -77,22 +120,35 @@ def read_story(events: Path) -> Story:
         lines = events.read_bytes().split(b"\n")
     except OSError:
         return Story()
-    collected: int | None = None
+    collected: tuple[str, ...] | None = None
+    results: dict[str, Result] = {}
     running: str | None = None
     last: str | None = None
     end: End | None = None
+    latest: float | None = None
     for line in lines:
         try:
             event = _DECODER.decode(line)
         except msgspec.DecodeError:
             continue
+        latest = event.at
         match event:
-            case Collected(count=count):
-                collected = count
+            case Collected(tests=tests):
+                collected = tests
             case Start(test=test):
                 running = test
+            case Result(test=test):
+                results[test] = event
             case Finish(test=test):
                 running, last = None, test
             case End():
                 end = event
-    return Story(collected=collected, running=running, last=last, end=end)
+            case Begin():
+                pass
+    return Story(collected=collected, results=results, running=running, last=last, end=end, latest=latest)
+
+
+def count(results: Iterable[Result]) -> TestCounts:
+    """Return how many tests ended how."""
+    found = Counter(result.outcome for result in results)
+    return TestCounts(passed=found["passed"], failed=found["failed"], errors=found["error"], skipped=found["skipped"])

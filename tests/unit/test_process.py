@@ -93,6 +93,18 @@ def test_a_time_limit_ends_the_whole_group_even_if_it_ignores_the_polite_signal(
         until(functools.partial(_gone, int(pid)), f"end of process {pid}")
 
 
+def test_a_limit_that_moves_is_asked_for_again(tmp_path: Path, runner: Runner) -> None:
+    answers = [0.2, 0.1, 0.0]
+    with pytest.raises(HipwrightError) as caught:
+        runner.run(python("import time; time.sleep(60)"), cwd=tmp_path, log=tmp_path / "x.log", left=lambda: answers.pop(0))
+    assert caught.value.code.name == "command-timeout"
+    assert answers == []
+    assert runner.run(python(""), cwd=tmp_path, log=tmp_path / "x.log", left=lambda: 60.0).returncode == 0
+    with pytest.raises(HipwrightError) as caught:
+        runner.run(python("import time; time.sleep(60)"), cwd=tmp_path, log=tmp_path / "x.log", left=lambda: 60.0, timeout=0.2)
+    assert "0.2 s" in caught.value.message
+
+
 def _gone(pid: int) -> bool:
     # A killed grandchild stays a zombie until whoever inherited it collects it.
     try:

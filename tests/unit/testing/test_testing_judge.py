@@ -8,16 +8,26 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from build_tools.errors import HipwrightError
-from build_tools.testing.judge import ProcessEnd, how_it_ended, judge
-from build_tools.testing.junit import TestReport, parse_report
-from build_tools.testing.story import End, Story, read_story
+from build_tools.testing.judge import Phase, ProcessEnd, how_it_ended, judge
+from build_tools.testing.junit import Outcome, TestReport, parse_report
+from build_tools.testing.story import End, Result, Story, read_story
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FINISHED = End(status=0, finished=2, loaded={}, foreign={})
-WHOLE = Story(collected=2, last="t.py::test_b", end=FINISHED)
-CUT = Story(collected=2, running="t.py::test_b", last="t.py::test_a")
+IDS = ("t.py::test_a", "t.py::test_b")
+CUT = Story(collected=IDS, running="t.py::test_b", last="t.py::test_a")
+
+
+def told(*outcomes: Outcome, status: int = 0, finished: int | None = None, silent_of: str = "") -> Story:
+    """Return the story of a session that ended, in which tests of these outcomes ran."""
+    end = End(status=status, finished=len(outcomes) if finished is None else finished, loaded={}, foreign={})
+    results = {test: Result(test=test, outcome=outcome) for test, outcome in zip(IDS, outcomes, strict=False)}
+    results.pop(silent_of, None)
+    return Story(collected=IDS, results=results, last=IDS[-1], end=end)
+
+
+WHOLE = told("passed", "passed")
 
 
 def report(*outcomes: str) -> TestReport:
@@ -50,22 +60,25 @@ def code_of(found: TestReport | str, story: Story, returncode: int | None) -> st
         pytest.param("truncated-report", CUT, -9, "tests-crashed", id="crashed-while-writing"),
         pytest.param("truncated-report", CUT, None, "tests-timeout", id="stopped-while-writing"),
         pytest.param("no-tests", WHOLE, 5, "no-tests", id="nothing-collected"),
-        pytest.param(report("skipped", "skipped"), WHOLE, 0, "no-tests", id="all-skipped"),
+        pytest.param(report("skipped", "skipped"), told("skipped", "skipped"), 0, "no-tests", id="all-skipped"),
         pytest.param(report("passed"), WHOLE, 0, "truncated-report", id="a-test-lacks-in-the-report"),
         pytest.param(
-            report("passed", "passed"),
-            Story(collected=2, end=End(status=0, finished=1, loaded={}, foreign={})),
-            0,
-            "truncated-report",
-            id="a-test-did-not-end",
+            report("passed", "passed"), told("passed", "passed", finished=1), 0, "truncated-report", id="a-test-did-not-end"
         ),
         pytest.param(
             report("passed", "passed"),
-            Story(collected=2, end=End(status=3, finished=2, loaded={}, foreign={})),
-            3,
+            told("passed", "passed", silent_of=IDS[1]),
+            0,
             "truncated-report",
-            id="pytest-failed-itself",
+            id="a-test-has-no-result",
         ),
+        pytest.param(
+            report("passed", "passed"), told("passed", "passed", status=3), 3, "truncated-report", id="pytest-failed-itself"
+        ),
+        pytest.param(
+            report("passed", "passed"), told("passed", "failed"), 1, "truncated-report", id="the-report-hides-a-failure"
+        ),
+        pytest.param(report("passed", "failed"), WHOLE, 1, "truncated-report", id="the-events-hide-a-failure"),
         pytest.param(report("passed", "passed"), CUT, -6, "tests-crashed", id="a-report-before-the-session-ended"),
     ],
 )
@@ -75,10 +88,31 @@ def test_what_went_wrong_is_told_apart(found: TestReport | str, story: Story, re
 
 @pytest.mark.parametrize("returncode", [0, -15, 15, 1, None], ids=str)
 @pytest.mark.parametrize("outcomes", [("passed", "passed"), ("passed", "failed"), ("error",)], ids="-".join)
-def test_a_whole_report_counts_whatever_the_exit_status_says(outcomes: tuple[str, ...], returncode: int | None) -> None:
-    judged, remarks = judge(report(*outcomes), WHOLE, ended(returncode))
+def test_a_whole_report_counts_whatever_the_exit_status_says(outcomes: tuple[Outcome, ...], returncode: int | None) -> None:
+    judged, remarks = judge(report(*outcomes), told(*outcomes), ended(returncode))
     assert [case.outcome for case in judged.cases] == list(outcomes)
     assert bool(remarks) == (returncode != 0)
+
+
+@pytest.mark.parametrize(
+    ("phase", "story", "code", "words"),
+    [
+        ("collection", Story(), "tests-hung", "not collected after 60 s"),
+        ("test", CUT, "tests-hung", "while t.py::test_b ran"),
+        ("whole", CUT, "tests-timeout", "while t.py::test_b ran"),
+        ("whole", Story(), "tests-timeout", "before tests were collected"),
+    ],
+)
+def test_each_phase_has_its_limit(phase: Phase, story: Story, code: str, words: str) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        judge(HipwrightError("no-report", "as read"), story, ProcessEnd(returncode=None, limit=60, phase=phase))
+    assert caught.value.code.name == code
+    assert words in caught.value.message
+
+
+def test_all_tests_may_be_skipped_where_that_is_said() -> None:
+    judged, _ = judge(report("skipped", "skipped"), told("skipped", "skipped"), ended(0), may_skip_all=True)
+    assert judged.counts.skipped == 2
 
 
 def test_statuses_in_words() -> None:
@@ -90,7 +124,7 @@ def test_statuses_in_words() -> None:
 EVENTS = "".join(
     json.dumps(event) + "\n"
     for event in (
-        {"event": "collected", "count": 2},
+        {"event": "collected", "tests": ["t.py::test_a[é]", "t.py::test_b"]},
         {"event": "start", "test": "t.py::test_a[é]"},
         {"event": "finish", "test": "t.py::test_a[é]"},
         {"event": "start", "test": "t.py::test_b"},

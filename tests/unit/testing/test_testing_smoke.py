@@ -13,12 +13,13 @@ import msgspec
 import psutil
 import pytest
 
-from build_tools import digest, process
+from build_tools import digest, process, process_groups
 from build_tools.config.project import EmbeddedOrigin, Project, Version
 from build_tools.config.wheel_demands import Wheel
 from build_tools.errors import HipwrightError
 from build_tools.receipts.check import JudgedWheel
-from build_tools.testing import smoke
+from build_tools.testing import run as test_runs
+from build_tools.testing.request import Limits
 from build_tools.testing.smoke import REPORT_NAME, raise_for, run_smoke
 from build_tools.types import GfxTarget, Platform
 from tests.support.environment_under_test import TOY, WHEEL, ToyEnvironment, install_files, make_tested
@@ -77,8 +78,7 @@ class Desk:
             log=self.folder / "test.log",
             platform=Platform.LINUX,
             say=self.said.append,
-            time_limit=time_limit,
-            exit_grace=exit_grace,
+            limits=Limits(whole=time_limit, exit_grace=exit_grace),
         )
 
     def error(self, time_limit: float = 60.0, wheel: JudgedWheel = WHEEL, **sources: str) -> HipwrightError:
@@ -156,8 +156,8 @@ def test_passes_then_crashes_on_its_way_out(desk: Desk) -> None:
 
 
 def test_a_hang_is_stopped_names_its_test_and_prints_stacks(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "GRACE_SECONDS", 0.2)
-    monkeypatch.setattr(smoke, "_STOP_MARGIN", 0.3)
+    monkeypatch.setattr(process_groups, "GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(test_runs, "_STOP_MARGIN", 0.3)
     hang = """
         import os, pathlib, signal, subprocess, sys, threading
 
