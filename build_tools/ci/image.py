@@ -27,7 +27,7 @@ DOCKERFILE: Final = ".ci/docker/ubuntu-rocm/Dockerfile"
 """The recipe, in the clone."""
 
 _HOST: Final = r"(?:localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9-]+(?=:))(?::[0-9]+)?/"
-_NAME: Final = re.compile(rf"(?:{_HOST})?[a-z0-9]+(?:(?:[.]|_{1, 2}|-+|/)[a-z0-9]+)*")
+_NAME: Final = re.compile(rf"(?:{_HOST})?[a-z0-9]+(?:(?:[.]|__?|-+|/)[a-z0-9]+)*")
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _DIGEST: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 
