@@ -14,6 +14,8 @@ import zlib
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
+import msgspec
+
 from build_tools.errors import HipwrightError, Where
 
 if TYPE_CHECKING:
@@ -67,8 +69,7 @@ class Fault:
     member: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Member:
+class Member(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One entry of the central directory; sizes and places in bytes.
 
     ``mode`` is the Unix mode with the file type, 0 where the archive states none. ``limit`` is where the next thing begins: the

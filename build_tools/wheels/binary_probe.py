@@ -7,6 +7,7 @@ Everything else is let go after its first piece.
 from __future__ import annotations
 
 import contextlib
+import io
 import re
 import tempfile
 from dataclasses import dataclass
@@ -77,7 +78,9 @@ class _Watcher:
     def __init__(self, member: Member, scratch: Path | None) -> None:
         self._member = member
         self._scratch = scratch
-        self._kept: IO[bytes] | None = None
+        self._kept: list[bytes] | None = None
+        self._size = 0
+        self._file: IO[bytes] | None = None
         self._head = b""
         self._decided = False
 
@@ -94,27 +97,45 @@ class _Watcher:
             self._decide()
         if self._kept is None:
             return _none(self._member)
-        with self._kept as stream:
+        with self._file or io.BytesIO(b"".join(self._kept)) as stream:
             return _read(stream, self._member)
 
     def _decide(self) -> None:
         self._decided = True
         if self._head.startswith((ELF_MAGIC, PE_MAGIC, *BUNDLE_MAGICS)):
-            folder = str(self._scratch) if self._scratch is not None else None
-            self._kept = kept = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=folder)  # noqa: SIM115 - closed at the end
-            self._keep(kept, self._head)
+            self._kept = []
+            self._keep(self._kept, self._head)
         self._head = b""
 
-    def _keep(self, kept: IO[bytes], piece: bytes) -> None:
+    def _keep(self, kept: list[bytes], piece: bytes) -> None:
+        """Keep a piece as it is: in memory nothing is copied until the end, and what is large goes into a file piece by piece."""
+        kept.append(piece)
+        self._size += len(piece)
+        if self._size > _IN_MEMORY:
+            if self._file is None:
+                self._file = self._opened()
+            self._flush(self._file, kept)
+
+    def _opened(self) -> IO[bytes]:
         try:
-            kept.write(piece)
+            return tempfile.TemporaryFile(dir=self._scratch)
+        except OSError as error:
+            raise self._unkept(error) from None
+
+    def _flush(self, file: IO[bytes], kept: list[bytes]) -> None:
+        try:
+            file.writelines(kept)
+            kept.clear()
         except OSError as error:
             with contextlib.suppress(OSError):
-                kept.close()
-            place = self._scratch or tempfile.gettempdir()
-            message = f"cannot keep {shown(self._member.name)} of {self._member.size} bytes while it is read: {error.strerror}"
-            hint = "free some space there, or let TMPDIR name another folder"
-            raise HipwrightError("disk-space", message, where=Where(file=place), hint=hint) from None
+                file.close()
+            raise self._unkept(error) from None
+
+    def _unkept(self, error: OSError) -> HipwrightError:
+        place = self._scratch or tempfile.gettempdir()
+        message = f"cannot keep {shown(self._member.name)} of {self._member.size} bytes while it is read: {error.strerror}"
+        hint = "free some space there, or let TMPDIR name another folder"
+        return HipwrightError("disk-space", message, where=Where(file=place), hint=hint)
 
 
 def _read(stream: IO[bytes], member: Member) -> Binary | None:

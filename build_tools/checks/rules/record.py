@@ -13,7 +13,7 @@ from build_tools.checks.rule import Problem, Rule, Subject
 from build_tools.wheels.record import STRONG_HASHES, UNRECORDED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from build_tools.wheels.archive import Member
     from build_tools.wheels.record import RecordRow
@@ -34,7 +34,8 @@ def _judge(subject: Subject) -> Iterator[Problem]:
     unlisted = {f"{folder}/{name}" for name in UNRECORDED}
     hashes = zip(subject.wheel.members, subject.wheel.hashes, strict=True)
     files = {member.name: (member, value) for member, value in hashes if not member.is_folder}
-    yield from _coverage(subject.record, files.keys() - unlisted - {own})
+    listed = collections.Counter(row.path for row in subject.record)
+    yield from _coverage(listed, files.keys() - unlisted - {own})
     for row in subject.record:
         if row.path not in files:
             yield Problem(message=f"RECORD line {row.line} lists it, and it is not in the wheel", member=row.path, hint=_HINT)
@@ -44,12 +45,11 @@ def _judge(subject: Subject) -> Iterator[Problem]:
             yield Problem(message="RECORD lists its own signature", member=row.path, hint=_HINT)
         else:
             yield from _compare(row, *files[row.path])
-    if own not in {row.path for row in subject.record}:
+    if own not in listed:
         yield Problem(message="RECORD does not list itself", member=own, hint=_HINT, severity="warning")
 
 
-def _coverage(rows: tuple[RecordRow, ...], names: set[str]) -> Iterator[Problem]:
-    counts = collections.Counter(row.path for row in rows)
+def _coverage(counts: Mapping[str, int], names: set[str]) -> Iterator[Problem]:
     for name in names - counts.keys():
         yield Problem(message="RECORD does not list it", member=name, hint=_HINT)
     for path, count in counts.items():

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import fnmatch
 import stat
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from build_tools.checks.baseline import choose_baseline, member_sizes
 from build_tools.checks.demands import Demands
 from build_tools.checks.rules.difference import comparable
+from build_tools.checks.rules.forbidden import matching
 from build_tools.checks.run import check_wheels
 from build_tools.config.wheel_demands import Check
 from build_tools.types import Platform
@@ -102,6 +106,23 @@ def test_forbidden_members(tmp_path: Path) -> None:
     report = check_wheels([made], expectations=None, demands={made.name: demands}, say=lambda _line: None)
     found = [finding for finding in report.findings if finding.rule == "forbidden-members"]
     assert [(finding.severity, finding.member) for finding in found] == [("error", "demo/lib/libamdhip64.so.7")]
+
+
+@given(
+    st.lists(st.text("ab.[]!*?-/", max_size=6), max_size=4),
+    st.lists(st.text("ab.[]!-/", max_size=5), max_size=12),
+)
+def test_patterns_mean_what_they_mean_everywhere(patterns: list[str], names: list[str]) -> None:
+    for pattern in patterns:
+        assert list(matching(names, pattern)) == [name for name in names if fnmatch.fnmatchcase(name, pattern)]
+
+
+def test_a_name_that_two_patterns_forbid_is_told_for_each(tmp_path: Path) -> None:
+    told = _told(WheelMaker(files={"demo/x.cu": b""}).write(tmp_path), "forbidden-members", forbidden=("demo/*.cu", "*/x.[bc]u"))
+    assert [entry[1:] for entry in told] == [
+        ("demo/x.cu", "project.toml forbids */x.[bc]u"),
+        ("demo/x.cu", "project.toml forbids demo/*.cu"),
+    ]
 
 
 @pytest.mark.parametrize("name", ["demo/__pycache__/x.py", "demo/x.pyc", ".git/config", "demo/x.py.orig"])
