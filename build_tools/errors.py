@@ -151,6 +151,7 @@ CODES: Final[Mapping[str, Code]] = _table(
     ("image-failed", Kind.MACHINE, "A container image could not be built, saved, loaded or pushed."),
     ("image-not-pinned", Kind.USAGE, "A release's image begins with one that is named by a tag, which can change."),
     ("container-failed", Kind.FINDING, "What ran in a container failed."),
+    ("machine-unfit", Kind.MACHINE, "A machine lacks something that its role needs, or it could not be found out."),
     ("no-interpreter", Kind.MACHINE, "No Python interpreter of the wanted version was found."),
     ("foreign-folder", Kind.CONFLICT, "A folder that hipwright would make is there already and is not hipwright's."),
     ("folder-not-writable", Kind.MACHINE, "A folder cannot be written."),

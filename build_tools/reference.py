@@ -17,6 +17,7 @@ from build_tools.config.buckets import Bucket, BucketTable, bucket_table
 from build_tools.config.channels import ChannelTable
 from build_tools.config.deps_index import DepsIndex
 from build_tools.config.examples import ExampleList
+from build_tools.config.fitness import FitnessTable
 from build_tools.config.owned import OwnedNames
 from build_tools.config.project import Project
 from build_tools.config.runners import Label, Purpose, RunnerTable, runner_table
@@ -30,6 +31,7 @@ from build_tools.options.option import GROUPS
 from build_tools.patches.series import SeriesFile
 from build_tools.receipts.check import CheckReport
 from build_tools.receipts.lock import Lock
+from build_tools.receipts.machine import MachineFacts
 from build_tools.receipts.profile import ProfileReport
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.snapshot import Snapshot
@@ -53,8 +55,10 @@ SCHEMAS: Final[Mapping[str, type]] = {
     "check-report": CheckReport,
     "deps-index": DepsIndex,
     "examples": ExampleList,
+    "fitness": FitnessTable,
     "inputs": Catalogue,
     "lock": Lock,
+    "machine": MachineFacts,
     "owned": OwnedNames,
     "profile": ProfileReport,
     "project": Project,

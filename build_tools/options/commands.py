@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
+from build_tools.options.command import COMMON, Command
+from build_tools.options.machine_commands import MACHINE_COMMANDS
 from build_tools.options.model import OPTIONS
 from build_tools.types import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from build_tools.options.option import Option
 
 __all__ = ["COMMANDS", "PROJECT_COMMANDS", "Command"]
 
@@ -42,6 +41,10 @@ _OF_ONE: Final = frozenset(
         "bundle-rocm",
         "baseline",
         "stage",
+        "role",
+        "machine",
+        "labels",
+        "hosts",
         "venv",
         "output",
         "env",
@@ -55,7 +58,7 @@ _OF_ONE: Final = frozenset(
 )
 """Options that say what one command does, and are no setting."""
 
-_COMMON: Final = ("work-dir", "cache-dir", "json", "traceback", "wait")
+_COMMON: Final = COMMON
 _SOURCES: Final = (
     "ref",
     "origin",
@@ -91,36 +94,6 @@ _CHECK: Final = ("baseline",)
 _PUBLISH: Final = (*_STORE, "repository", "run-id")
 _IMAGE: Final = ("image", "image-file", "engine")
 _ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "channel", *_COMMON)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Command:
-    """One command: the front that runs it, what it does, the names of the options it takes, and the stage it ends after.
-
-    ``paths`` says what its plain arguments are, files and folders, when it takes any; ``words`` says it of other ones, ``word`` is
-    what one of them is called in the help.
-    """
-
-    name: str
-    front: Literal["nox", "invoke"]
-    summary: str
-    option_names: tuple[str, ...]
-    until: Stage | None = None
-    paths: str | None = None
-    words: str | None = None
-    word: str = "NAME"
-
-    @property
-    def plain(self) -> tuple[str, str] | None:
-        """What its plain arguments are called in the help, and what they are; None when it takes none."""
-        if self.paths is not None:
-            return "PATH", self.paths
-        return None if self.words is None else (self.word, self.words)
-
-    @property
-    def options(self) -> tuple[Option, ...]:
-        """The options it takes, in the order of the model."""
-        return tuple(option for name, option in OPTIONS.items() if name in self.option_names)
 
 
 def _by_name(*commands: Command) -> Mapping[str, Command]:
@@ -276,28 +249,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         summary="Keep the index of what the owned packages require beside them.",
         option_names=("python", "packages", *_STORE, "platform", "jobs", "dry-run", *_COMMON),
     ),
-    Command(
-        name="doctor",
-        front="nox",
-        summary="Judge an environment, and the ROCm that this machine has.",
-        option_names=("rocm-path", "json", "traceback", "cache-dir", "work-dir"),
-        paths="the folder of an environment",
-    ),
-    Command(
-        name="profile",
-        front="nox",
-        summary="Measure what examples take: time, memory of host and device.",
-        option_names=("venv", "env", "rocm-path", "output", "baseline", "fail-above", "repeat", "warm-up", "timeout", *_COMMON),
-        words="example scripts, each perhaps with arguments in one word, or @FILE for a list of them",
-        word="SCRIPT|@FILE",
-    ),
-    Command(
-        name="compare_profiles",
-        front="nox",
-        summary="Compare two profiles, telling change from noise.",
-        option_names=("fail-above", *_COMMON),
-        paths="the report to compare with, and the one to judge",
-    ),
+    *MACHINE_COMMANDS,
     Command(
         name="docker_image",
         front="nox",

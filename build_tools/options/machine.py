@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - the fields are read at run time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from build_tools.options.declare import declare
 
@@ -12,13 +12,26 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-__all__ = ["MachineOptions"]
+__all__ = ["ROLES", "MachineOptions"]
+
+ROLES: Final = ("build", "test", "publish")
+"""What a machine is for."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MachineOptions:
     """A machine, an environment that is there, and what is measured in it."""
 
+    role: str | None = declare(None, "choice", "what", "What the machine is to be fit for.", choices=ROLES, metavar="ROLE")
+    machine: Path | None = declare(
+        None, "path", "what", "Description of a machine that is judged instead of this one, as doctor writes it.", metavar="FILE"
+    )
+    labels: tuple[str, ...] = declare(
+        (), "names", "what", "Labels that the runner on the machine is registered with.", metavar="self-hosted,Linux"
+    )
+    hosts: tuple[str, ...] = declare(
+        (), "names", "what", "Hosts that the machine has to reach, with a port or 443.", metavar="H:P"
+    )
     venv: Path | None = declare(None, "path", "where", "Environment that is used as it is.", metavar="DIR")
     output: Path | None = declare(None, "path", "where", "File that the report is written to.", metavar="FILE")
     env: Mapping[str, str] = declare(

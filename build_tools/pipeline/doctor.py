@@ -8,19 +8,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from build_tools.environments.installed import installed_distributions, python_in, site_packages
-from build_tools.environments.interpreter import probe
-from build_tools.environments.make import MARK, half_made
-from build_tools.errors import HipwrightError, Where
+from build_tools.environments.installed import installed_distributions, site_packages
+from build_tools.environments.make import MARK
+from build_tools.errors import HipwrightError
 from build_tools.locking.places import folder_asked_for
+from build_tools.options.machine import ROLES
+from build_tools.pipeline.fitness import judge_fitness
+from build_tools.pipeline.given_environment import environment_there
 from build_tools.process import printable
 from build_tools.rocm.folder import hip_version, read_folder_sdk
 from build_tools.rocm.health import examine, packages_to_ask_for
 from build_tools.rocm.sdk import header_doubts, missing_parts
 from build_tools.rocm.stray import find_strays
+from build_tools.testing.fitness import worst_of
 from build_tools.testing.gpu import visible_targets
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from build_tools.options.model import Settings
+    from build_tools.pipeline.fitness import Fitness
     from build_tools.rocm.health import Health
     from build_tools.rocm.stray import StrayRocm
     from build_tools.workplace import Workplace
@@ -32,6 +39,12 @@ _FINDINGS: Final = ("severity", "code", "what")
 _STRAYS: Final = ("folder", "version", "found by")
 _WORST: Final = ("mixed-stack", "sdk-incomplete", "install-failed")
 """The codes that a failure may have, the one that says most first."""
+
+_OF_ROLES: Final[Mapping[str, Callable[[Settings], object]]] = {
+    "--machine": lambda settings: settings.machine,
+    "--labels": lambda settings: settings.labels,
+    "--hosts": lambda settings: settings.hosts,
+}
 
 
 def doctor(workplace: Workplace) -> dict[str, Any]:
@@ -65,6 +78,8 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
         console.say(
             "looked at this machine alone; nox -s doctor -- DIR examines an environment, --rocm-path DIR a ROCm in a folder"
         )
+        if settings.role is None:
+            console.say(f"--role judges whether it is fit: {', '.join(ROLES)}")
     if folder is not None:
         health = _health(folder, workplace)
         rows = [(one.name, one.version, one.rocm or "none", one.said_by) for one in health.packages]
@@ -75,29 +90,46 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
     if named is not None:
         document["rocm_folder"], found = _folder(named, workplace)
         findings += found
+    fitness = _fitness(document, workplace)
     if findings:
         console.table("Findings", _FINDINGS, [(one["severity"], one["code"], one["message"]) for one in findings])
     elif folder is not None or named is not None:
         console.say("nothing is wrong")
+    document["worst"] = _worst(findings, fitness)
     _raise_for(findings, document, hint)
+    if fitness is not None and (failure := fitness.failure()) is not None:
+        failure.document = document
+        raise failure
     return document
 
 
+def _fitness(document: dict[str, Any], workplace: Workplace) -> Fitness | None:
+    """Judge the machine by the role that is named, and put it into the document."""
+    settings = workplace.settings
+    if settings.role is None:
+        named = [flag for flag, given in _OF_ROLES.items() if given(settings)]
+        if named:
+            message = f"{' and '.join(named)} say how a machine is judged, and no role is named"
+            raise HipwrightError("bad-option-value", message, hint=f"say --role {'|'.join(ROLES)}")
+        return None
+    packages = document.get("environment", {}).get("packages", [])
+    rocm = next((each["rocm"] for each in packages if each["rocm"]), None)
+    fitness = judge_fitness(settings.role, workplace, rocm=rocm)
+    document["fitness"] = fitness.document
+    return fitness
+
+
+def _worst(findings: list[dict[str, str]], fitness: Fitness | None) -> str:
+    """Return the worst of all that was found: ``error``, ``unknown``, ``warning`` or ``ok``."""
+    found = {one["severity"] for one in findings}
+    if fitness is not None:
+        found.add({"failed": "error"}.get(worst_of(fitness.points), worst_of(fitness.points)))
+    return next((severity for severity in ("error", "unknown", "warning") if severity in found), "ok")
+
+
 def _health(folder: Path, workplace: Workplace) -> Health:
-    python = python_in(folder, workplace.platform)
-    if (cut_short := half_made(folder)) is not None:
-        hint = f"{printable(['nox', '-s', 'setup_venv', '--', str(folder), '--packages'])} …, with what was asked for then"
-        raise HipwrightError("install-failed", cut_short, where=Where(file=folder), hint=hint)
-    if not (folder / "pyvenv.cfg").is_file():
-        message = f"{folder} is no environment: it has no pyvenv.cfg"
-        raise HipwrightError(
-            "bad-option-value", message, where=Where(file=folder), hint="name the folder of a virtual environment"
-        )
+    _, interpreter = environment_there(folder, workplace)
     packages = site_packages(folder, workplace.platform)
-    interpreter = probe(python, workplace.runner)
-    if interpreter is None:
-        message = f"the interpreter {python} does not start"
-        raise HipwrightError("install-failed", message, where=Where(file=python), hint="make the environment anew")
     return examine(installed_distributions(packages), packages, markers=interpreter.markers, platform=workplace.platform)
 
 

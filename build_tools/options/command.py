@@ -1,0 +1,47 @@
+"""What a command is: the front that runs it, and the options that it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from build_tools.options.model import OPTIONS
+
+if TYPE_CHECKING:
+    from build_tools.options.option import Option
+    from build_tools.types import Stage
+
+__all__ = ["COMMON", "Command"]
+
+COMMON: Final = ("work-dir", "cache-dir", "json", "traceback", "wait")
+"""The names of options that nearly every command takes."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """One command: the front that runs it, what it does, the names of the options it takes, and the stage it ends after.
+
+    ``paths`` says what its plain arguments are, files and folders, when it takes any; ``words`` says it of other ones, ``word`` is
+    what one of them is called in the help.
+    """
+
+    name: str
+    front: Literal["nox", "invoke"]
+    summary: str
+    option_names: tuple[str, ...]
+    until: Stage | None = None
+    paths: str | None = None
+    words: str | None = None
+    word: str = "NAME"
+
+    @property
+    def plain(self) -> tuple[str, str] | None:
+        """What its plain arguments are called in the help, and what they are; None when it takes none."""
+        if self.paths is not None:
+            return "PATH", self.paths
+        return None if self.words is None else (self.word, self.words)
+
+    @property
+    def options(self) -> tuple[Option, ...]:
+        """The options it takes, in the order of the model."""
+        return tuple(option for name, option in OPTIONS.items() if name in self.option_names)

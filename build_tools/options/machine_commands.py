@@ -1,0 +1,47 @@
+"""The commands about a machine, an environment that is there, and an extension of one's own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from build_tools.options.command import COMMON, Command
+
+__all__ = ["MACHINE_COMMANDS"]
+
+MACHINE_COMMANDS: Final = (
+    Command(
+        name="doctor",
+        front="nox",
+        summary="Judge a machine by its role, an environment, and the ROCm that this machine has.",
+        option_names=(
+            "role",
+            "platform",
+            "machine",
+            "labels",
+            "hosts",
+            "gfx",
+            "rocm-path",
+            "json",
+            "traceback",
+            "cache-dir",
+            "work-dir",
+        ),
+        paths="the folder of an environment",
+    ),
+    Command(
+        name="profile",
+        front="nox",
+        summary="Measure what examples take: time, memory of host and device.",
+        option_names=("venv", "env", "rocm-path", "output", "baseline", "fail-above", "repeat", "warm-up", "timeout", *COMMON),
+        words="example scripts, each perhaps with arguments in one word, or @FILE for a list of them",
+        word="SCRIPT|@FILE",
+    ),
+    Command(
+        name="compare_profiles",
+        front="nox",
+        summary="Compare two profiles, telling change from noise.",
+        option_names=("fail-above", *COMMON),
+        paths="the report to compare with, and the one to judge",
+    ),
+)
+"""In the order of the reference page."""
