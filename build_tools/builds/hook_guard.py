@@ -1,8 +1,12 @@
-"""Keep a project's hook from ending the whole command, which would look like a success.
+"""Keep a project's hook from ending the whole command, which would look like a success, and from changing the process that it runs in.
 
 A hook runs in this process. ``sys.exit`` in it is an exception like others, but ``os._exit(0)`` ends the process at once with status 0,
 and ``os.exec…`` lets another program say how it ended: nothing is printed, and CI takes that for a command that went well. While a hook
 runs these raise :class:`EndOfProcessError` instead. Processes that a hook forks may still end themselves.
+
+A hook that leaves the process with another current folder, other variables or another search path for modules would change what comes after
+it, the builds of other projects among them: that is put back, and an error. What a hook prints is talk, and goes where talk goes: the result
+of a command is the only thing on its standard output.
 
 What goes around Python (a signal to the own process, C code by ctypes) is not seen. A signal gives another status than 0; and in any case
 no receipt says that the stage is done, so the next command does it again.
@@ -20,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["EndOfProcessError", "guarded"]
+__all__ = ["ChangedProcessError", "EndOfProcessError", "guarded"]
 
 _ENDINGS: Final = ("_exit", "execv", "execve")
 """All others of their kind call one of these."""
@@ -28,6 +32,45 @@ _ENDINGS: Final = ("_exit", "execv", "execve")
 
 class EndOfProcessError(BaseException):
     """A hook has called what would end the process."""
+
+
+class ChangedProcessError(Exception):
+    """A hook has changed what all of the process shares."""
+
+
+def _current_folder() -> str | None:
+    try:
+        return os.getcwd()  # noqa: PTH109 - as text, which is given back as it is
+    except OSError:
+        return None  # somebody removed it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Shared:
+    """What all of a process shares, and a hook must leave as it is: the current folder, the variables, and where modules are looked for."""
+
+    folder: str | None = field(default_factory=_current_folder)
+    variables: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    path: list[str] = field(default_factory=lambda: list(sys.path))
+
+    def restore(self) -> tuple[str, ...]:
+        """Put back what is another now, and return what that was."""
+        now = _Shared()
+        changed = []
+        if now.folder != self.folder and self.folder is not None:
+            os.chdir(self.folder)  # noqa: TID251 - it puts the current folder back, which no other code of ours touches
+            changed.append("the current folder")
+        names = {name for name, _value in now.variables.items() ^ self.variables.items()}
+        for name in sorted(names):
+            if name in self.variables:
+                os.environ[name] = self.variables[name]
+            else:
+                del os.environ[name]
+            changed.append(f"the variable {name}")
+        if now.path != self.path:
+            sys.path[:] = self.path
+            changed.append("sys.path")
+        return tuple(changed)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -78,15 +121,23 @@ _GUARD: Final = _Guard()
 
 @contextlib.contextmanager
 def guarded() -> Iterator[None]:
-    """Let nothing end the process for the block.
+    """Let nothing end the process for the block, or change what all of it shares; what is printed there goes to standard error.
 
     Raises
     ------
     EndOfProcessError
-        Where the block calls what would.
+        Where the block calls what would end it.
+    ChangedProcessError
+        After the block, naming what was changed and is put back.
     """
+    shared = _Shared()
     _GUARD.enter()
     try:
-        yield
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
     finally:
         _GUARD.leave()
+        changed = shared.restore()
+    if changed:
+        message = f"it changes {', '.join(changed)} for the whole command; paths may be absolute, and variables be returned"
+        raise ChangedProcessError(message)

@@ -212,6 +212,40 @@ def test_when_no_hook_runs_os_is_as_it_was(tmp_path: Path) -> None:
     assert (os._exit, os.execv, os.execve) == before
 
 
+CHANGES = {
+    "os.chdir(os.sep)": "the current folder",
+    "os.environ['HOOK_WAS_HERE'] = '1'": "the variable HOOK_WAS_HERE",
+    "os.environ.pop('PATH')": "the variable PATH",
+    "os.environ['PATH'] = ''": "the variable PATH",
+    "sys.path.insert(0, '/somewhere')": "sys.path",
+}
+
+
+@pytest.mark.parametrize(("change", "what"), CHANGES.items())
+def test_a_hook_that_changes_the_process_is_an_error_and_the_change_is_undone(tmp_path: Path, change: str, what: str) -> None:
+    before = (Path.cwd(), dict(os.environ), list(sys.path))
+    assert f"ChangedProcessError: it changes {what} " in refusal(tmp_path, f"import os, sys\n{change}").message
+    assert (Path.cwd(), dict(os.environ), list(sys.path)) == before
+    hooks = load_hooks(hooks_file(tmp_path, f"import os, sys\n\ndef generated_files(context):\n    {change}\n    return {{}}\n"))
+    with pytest.raises(HipwrightError, match=f"generated_files failed: ChangedProcessError: it changes {what} ") as caught:
+        hooks.generated_files(context())
+    assert caught.value.code.name == "bad-hooks"
+    assert (Path.cwd(), dict(os.environ), list(sys.path)) == before
+
+
+def test_a_hook_that_fails_is_told_as_it_failed_and_what_it_changed_is_undone(tmp_path: Path) -> None:
+    before = Path.cwd()
+    assert "ValueError: first" in refusal(tmp_path, "import os\nos.chdir(os.sep)\nraise ValueError('first')").message
+    assert Path.cwd() == before
+
+
+def test_what_a_hook_prints_is_talk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "print('loading')\n\ndef build_environment(context):\n    print('asked')\n    return {}\n"
+    load_hooks(hooks_file(tmp_path, text)).build_environment(context())
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", "loading\nasked\n")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 def test_a_process_that_a_hook_forks_may_end_itself_and_ours_too_when_no_hook_runs(tmp_path: Path) -> None:
     text = """
