@@ -138,15 +138,19 @@ def swap(store: Store, place: IndexFolder, *, before: Current, after: Snapshot) 
     return True
 
 
-def put_new(store: Store, key: ObjectKey, data: bytes, *, content_type: str, sha256: Sha256 | None = None) -> bool:
+def put_new(
+    store: Store, key: ObjectKey, data: bytes, *, content_type: str, sha256: Sha256 | None = None, expected: bool = True
+) -> bool:
     """Write a small object that never changes, and return whether it had to be written.
+
+    ``expected`` tells whether it may well be there: then the store is asked before it is sent.
 
     Raises
     ------
     HipwrightError
         ``name-taken`` when other bytes lie there; ``output-changed`` when ``data`` is not what ``sha256`` says.
     """
-    there = store.get(key)
+    there = store.get(key) if expected else None
     if there is None:
         try:
             store.put(key, data, content_type=content_type, cache_seconds=FOR_EVER, sha256=sha256, if_absent=True)

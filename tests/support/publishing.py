@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import hashlib
+import threading
 import zipfile
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urljoin, urlsplit
@@ -89,6 +90,7 @@ class MeddledStore:
         self.before = before
         self.after = after
         self.writes: list[str] = []
+        self._counting = threading.Lock()
 
     @property
     def address(self) -> str:
@@ -182,8 +184,9 @@ class MeddledStore:
 
     @contextlib.contextmanager
     def _writing(self, key: str) -> Iterator[None]:
-        number = len(self.writes)
-        self.writes.append(key)
+        with self._counting:
+            number = len(self.writes)
+            self.writes.append(key)
         self.before(number, key)
         yield
         self.after(number, key)

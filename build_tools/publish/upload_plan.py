@@ -1,0 +1,173 @@
+"""What an upload does, told before the first byte is written: of each file what becomes of it, and the keys that are written, in order."""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from build_tools.errors import HipwrightError
+from build_tools.index import layout
+from build_tools.index.plan import pages
+from build_tools.index.snapshots import by_filename, changed_projects, merged
+from build_tools.publish.holdings import holdings
+from build_tools.publish.transfer import Transfer, taken
+from build_tools.types import ObjectKey
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from build_tools.publish.current import Current
+    from build_tools.publish.holdings import Holdings
+    from build_tools.publish.offer import Offer
+    from build_tools.receipts.snapshot import IndexedFile, Snapshot
+    from build_tools.stores.base import Store
+    from build_tools.stores.run_outputs import IndexFolder
+
+__all__ = ["Action", "FilePlan", "UploadPlan", "plan_upload", "row_of"]
+
+Action = Literal["publish", "keep", "supersede"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FilePlan:
+    """What becomes of a file: ``key`` is where its bytes are or will be, relative to the index; the rest says what of it is sent."""
+
+    offer: Offer
+    action: Action
+    key: ObjectKey
+    file: bool
+    side_file: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class UploadPlan:
+    """What an upload does.
+
+    ``rows`` are the index's rows of its files as they will be; ``after`` is the snapshot, when no other publisher comes between.
+    """
+
+    files: tuple[FilePlan, ...]
+    rows: tuple[IndexedFile, ...]
+    before: Snapshot
+    after: Snapshot
+    slash_keys: bool
+
+    @property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """What is sent."""
+        return tuple(
+            Transfer(offer=one.offer, key=one.key, file=one.file, side_file=one.side_file)
+            for one in self.files
+            if one.file or one.side_file
+        )
+
+    @property
+    def size(self) -> int:
+        """How many bytes of files are sent."""
+        return sum(one.offer.size for one in self.files if one.file)
+
+    def writes(self) -> tuple[str, ...]:
+        """Return the keys that are written, relative to the index, in the order of their kinds; in the history the folder is meant.
+
+        Under which name a snapshot lies in the history is known when it is written: its time is in it. Pages that differ from what
+        the index says, which only looking at each would show, are put right beyond this.
+        """
+        sent = [one.key for one in self.transfers if one.file]
+        sides = [layout.metadata_key(one.key) for one in self.transfers if one.side_file]
+        if self.after == self.before:
+            return (*sent, *sides)
+        changed = changed_projects(self.before, self.after)
+        old = pages(self.before, slash_keys=self.slash_keys, projects=changed) if self.before.files else {}
+        new = pages(self.after, slash_keys=self.slash_keys, projects=changed)
+        differ = [key for key, page in new.items() if key not in old or old[key].body != page.body]
+        return (*sent, *sides, f"{layout.HISTORY}/", layout.SNAPSHOT, layout.PAGES, *differ)
+
+
+def plan_upload(
+    offers: Sequence[Offer], current: Current, *, store: Store, place: IndexFolder, replace: bool, uploaded: str
+) -> UploadPlan:
+    """Say what an upload of files into an index does; nothing is written.
+
+    Parameters
+    ----------
+    offers
+        The files.
+    current
+        Where the index stands.
+    store
+        Where it is.
+    place
+        Where in it.
+    replace
+        Whether a name that holds other bytes gets these instead.
+    uploaded
+        The time that new rows get, UTC in ISO 8601.
+
+    Raises
+    ------
+    HipwrightError
+        ``several-wheels`` for one name twice, ``name-taken`` naming all whose names hold other bytes when ``replace`` is off.
+    """
+    for name, times in collections.Counter(offer.filename for offer in offers).items():
+        if times > 1:
+            raise HipwrightError("several-wheels", f"{name} is to be published {times} times at once")
+    known = by_filename(current.snapshot)
+    held = holdings(store, place, len(offers))
+    found = [_plan_file(offer, known.get(offer.filename), held, replace=replace) for offer in offers]
+    refused = [one for one in found if isinstance(one, HipwrightError)]
+    if refused:
+        raise _together(refused)
+    files = tuple(one for one in found if isinstance(one, FilePlan))
+    rows = tuple(row_of(one, known.get(one.offer.filename), uploaded=uploaded, replace=replace) for one in files)
+    return UploadPlan(
+        files=files,
+        rows=rows,
+        before=current.snapshot,
+        after=merged(current.snapshot, rows),
+        slash_keys=store.abilities.slash_keys,
+    )
+
+
+def row_of(plan: FilePlan, row: IndexedFile | None, *, uploaded: str, replace: bool) -> IndexedFile:
+    """Return the index's row for a file: ``row``, which is there, when it is of the same bytes, with its upload time and yank.
+
+    Raises
+    ------
+    HipwrightError
+        ``name-taken`` when it is of other bytes and ``replace`` is off.
+    """
+    if row is None:
+        return plan.offer.indexed(plan.key, uploaded=uploaded)
+    if row.sha256 == plan.offer.sha256:
+        return row
+    if not replace:
+        raise taken(plan.offer, row.sha256, None)
+    return plan.offer.indexed(plan.key, uploaded=uploaded)
+
+
+def _plan_file(offer: Offer, row: IndexedFile | None, held: Holdings, *, replace: bool) -> FilePlan | HipwrightError:
+    if row is not None and row.sha256 == offer.sha256:
+        key = ObjectKey(row.key)
+        file, side = not held.has_file(offer, key, vouched=True), not held.has_side_file(offer, key, vouched=True)
+        return FilePlan(offer=offer, action="keep", key=key, file=file, side_file=side)
+    if row is not None and not replace:
+        return taken(offer, row.sha256, held.store)
+    action: Action = "publish" if row is None else "supersede"
+    key = layout.file_key(offer.filename)
+    there = held.info(key)
+    if there is not None and there.sha256 != offer.sha256:
+        if not replace:
+            return taken(offer, there.sha256, held.store)
+        key = layout.superseding_key(offer.filename, offer.sha256)
+        there = held.info(key)
+    whole = there is not None and (there.size, there.sha256) == (offer.size, offer.sha256)
+    side = not held.has_side_file(offer, key)
+    return FilePlan(offer=offer, action=action, key=key, file=not whole, side_file=side)
+
+
+def _together(refused: Sequence[HipwrightError]) -> HipwrightError:
+    if len(refused) == 1:
+        return refused[0]
+    message = "; ".join(error.message for error in refused)
+    return HipwrightError("name-taken", message, hint=refused[0].hint)
