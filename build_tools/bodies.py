@@ -27,7 +27,7 @@ def projects_about(
     """Return the projects that a command is about; one that shows values and names none is about all, one that judges wheels about theirs."""
     if project is not None:
         return (project,)
-    if command.name == "check_wheels":
+    if command.name in {"check_wheels", "upload_wheels"}:
         from build_tools.pipeline.check_wheels import projects_of  # noqa: PLC0415 - listing sessions must not pay for the stages
 
         return projects_of(settings.paths, external_builds)
@@ -155,6 +155,18 @@ def _upload_rocm_packages(_command: Command, _project: ProjectName | None, workp
     return upload_rocm_packages(workplace)
 
 
+def _upload_wheels(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.upload_wheels import upload_wheels  # noqa: PLC0415
+
+    return upload_wheels(workplace)
+
+
+def _upload_run_logs(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.upload_run_logs import upload_run_logs  # noqa: PLC0415
+
+    return upload_run_logs(workplace)
+
+
 def _test_rocm(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.pipeline.test_rocm import test_rocm  # noqa: PLC0415
 
@@ -218,6 +230,8 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "fetch_artifacts": _fetch_artifacts,
     "build_rocm_packages": _build_rocm_packages,
     "upload_rocm_packages": _upload_rocm_packages,
+    "upload_wheels": _upload_wheels,
+    "upload_run_logs": _upload_run_logs,
     "test_rocm": _test_rocm,
     "setup_venv": _setup_venv,
     "update_deps_index": _update_deps_index,

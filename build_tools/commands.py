@@ -54,7 +54,7 @@ __all__ = [
 NOX_COMMANDS: Final = tuple(command for command in COMMANDS.values() if command.front == "nox")
 """The commands that are sessions and exist once."""
 
-_LOGGING: Final = ("boto3", "botocore", "s3transfer", "urllib3")
+_LOGGING: Final = ("boto3", "botocore", "py_serializable", "s3transfer", "urllib3")
 _INTERRUPTED: Final = 130
 _UNHEARD: Final = 141
 _LEAST_SECRET: Final = 6

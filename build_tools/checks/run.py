@@ -41,8 +41,15 @@ _RANK: Final[dict[Severity, int]] = {"error": 0, "warning": 1, "note": 2}
 _WHOLE: Final = 100
 
 
-def find_wheels(paths: Sequence[Path]) -> tuple[Path, ...]:
+def find_wheels(paths: Sequence[Path], *, command: str = "check_wheels") -> tuple[Path, ...]:
     """Return the wheels that paths name: files as they are given, and the wheels in each folder, sorted.
+
+    Parameters
+    ----------
+    paths
+        Wheels, or folders that hold some.
+    command
+        The session that hints name.
 
     Raises
     ------
@@ -53,7 +60,7 @@ def find_wheels(paths: Sequence[Path]) -> tuple[Path, ...]:
     for path in paths:
         wheels = sorted(path.glob("*.whl")) if path.is_dir() else [path]
         if not wheels:
-            raise HipwrightError("no-wheel", f"{path} holds no wheel", hint=_way_in(path))
+            raise HipwrightError("no-wheel", f"{path} holds no wheel", hint=_way_in(path, command))
         if (odd := next((wheel for wheel in wheels if not wheel.is_file()), None)) is not None:
             what = f"{odd} is no file" if odd.is_symlink() or odd.exists() else f"there is no wheel {odd}"
             raise HipwrightError(
@@ -61,16 +68,16 @@ def find_wheels(paths: Sequence[Path]) -> tuple[Path, ...]:
             )
         found += [wheel for wheel in wheels if wheel not in found]
     if not found:
-        raise HipwrightError("no-wheel", "there is nothing to check", hint="nox -s check_wheels -- PATH")
+        raise HipwrightError("no-wheel", "no wheel is named", hint=f"nox -s {command} -- PATH")
     return tuple(found)
 
 
-def _way_in(folder: Path) -> str:
+def _way_in(folder: Path, command: str) -> str:
     """Return what to do where a folder itself has no wheel: those that have some are named where they lie below it."""
     below = sorted({wheel.parent for wheel in itertools.islice(folder.rglob("*.whl"), _LOOKED_AT)})
     if not below:
         return "name a wheel, or a folder that holds wheels"
-    return f"only the folder itself is looked into; below it: nox -s check_wheels -- {printable(below[:_FOLDERS])}"
+    return f"only the folder itself is looked into; below it: nox -s {command} -- {printable(below[:_FOLDERS])}"
 
 
 def _nobody(_what: str, _done: int, _total: int, _unit: str) -> None:

@@ -72,6 +72,7 @@ SETS: Final = (
     PinSet(name="pins", group="pins", runtime=False),
     PinSet(name="build-env", group="build-env", runtime=False, python="3.10"),
     PinSet(name="smoke-env", group="smoke-env", runtime=False, python="3.10"),
+    PinSet(name="piprepo-env", group="piprepo-env", runtime=False, python="3.10"),
 )
 """Every set, hipwright's own first: the others take their versions from it. Environments for targets start at Python 3.10."""
 

@@ -51,6 +51,8 @@ _OF_ONE: Final = frozenset(
         "repeat",
         "warm-up",
         "fail-above",
+        "replace",
+        "index-format",
         "activate-in-future-github-actions-steps",
         "image-file",
         "push",
@@ -91,7 +93,7 @@ _BUILD: Final = (
     "bundle-rocm",
 )
 _CHECK: Final = ("baseline",)
-_PUBLISH: Final = (*_STORE, "repository", "run-id")
+_PUBLISH: Final = (*_STORE, "repository", "run-id", "replace")
 _IMAGE: Final = ("image", "image-file", "engine")
 _ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "channel", *_COMMON)
 
@@ -200,7 +202,31 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="upload_rocm_packages",
         front="nox",
         summary="Publish ROCm Python packages into a run's outputs, with an index.",
-        option_names=("packages-dir", "artifact-group", "run-id", "output-dir", *_OUTPUTS, "dry-run", *_COMMON),
+        option_names=("packages-dir", "artifact-group", "run-id", "output-dir", *_OUTPUTS, "replace", "dry-run", *_COMMON),
+    ),
+    Command(
+        name="upload_wheels",
+        front="nox",
+        summary="Publish any wheels into a run's outputs, with an index.",
+        option_names=(
+            "projects",
+            "artifact-group",
+            "run-id",
+            "output-dir",
+            *_OUTPUTS,
+            "replace",
+            "index-format",
+            "jobs",
+            "dry-run",
+            *_COMMON,
+        ),
+        paths="wheels, or folders that hold some",
+    ),
+    Command(
+        name="upload_run_logs",
+        front="nox",
+        summary="Put logs, receipts, source manifest and artifacts of this work dir into a run's outputs, after a failure too.",
+        option_names=("artifact-group", "artifact-dir", "run-id", "output-dir", *_OUTPUTS, "jobs", "dry-run", *_COMMON),
     ),
     Command(
         name="test_rocm",

@@ -75,6 +75,21 @@ class WhereOptions:
         other_environment=("RELEASE_TYPE",),
         metavar="TYPE",
     )
+    replace: str | None = declare(
+        None,
+        "text",
+        "where",
+        "Put other bytes under names that a run's outputs hold, beside the older ones, and keep the reason.",
+        metavar="REASON",
+    )
+    index_format: str = declare(
+        "hipwright",
+        "choice",
+        "where",
+        "Who writes the index: hipwright, or piprepo, whose plain pages take the place of all others.",
+        choices=("hipwright", "piprepo"),
+        metavar="FORMAT",
+    )
     cache_dir: Path | None = declare(
         None, "path", "where", "Folder for what runs share: mirrors, downloads, real inputs.", metavar="DIR"
     )

@@ -54,6 +54,7 @@ class Chain:
     dry run found that it would do, with the reason. ``locked_before`` is the lock entry that this run replaced. ``own_tree`` is a tree of
     the person's own as it was read when it was locked. ``developed`` says where a build in the tree itself has left what. ``before`` are the builds of other projects that it is built with, once they are
     found. ``ruled_out`` says why it is skipped. ``put`` are the wheels in the folder that ``--dist-dir`` names.
+    ``upload_plan`` is what a dry run found that publishing would write.
     """
 
     project: Project
@@ -68,6 +69,7 @@ class Chain:
     before: tuple[EarlierBuild, ...] = ()
     ruled_out: RuledOut | None = None
     put: tuple[Path, ...] = ()
+    upload_plan: dict[str, Any] | None = None
 
     @property
     def folder(self) -> Path:

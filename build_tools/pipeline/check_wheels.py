@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from build_tools.config.project import Project
     from build_tools.workplace import Workplace
 
-__all__ = ["check_wheels", "explain", "projects_of"]
+__all__ = ["all_projects", "check_wheels", "explain", "projects_of", "require_expected"]
 
 
 def check_wheels(workplace: Workplace) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def check_wheels(workplace: Workplace) -> dict[str, Any]:
     if settings.explain:
         return explain(settings.explain, workplace)
     wheels = find_wheels(settings.paths)
-    projects = _projects(workplace.external_builds)
-    _require_expected(wheels, projects, workplace)
+    projects = all_projects(workplace.external_builds)
+    require_expected(wheels, projects, workplace.settings.projects)
     report = judge(
         wheels,
         expectations=None,
@@ -91,27 +91,42 @@ def projects_of(paths: Sequence[Path], external_builds: Path) -> tuple[str, ...]
     """Return the projects that the wheels are of which paths name; none when that cannot be read, which :func:`check_wheels` tells."""
     try:
         there = {project_of(wheel.name) for wheel in find_wheels(paths)}
-        return tuple(project.name for distribution, project in _projects(external_builds).items() if distribution in there)
+        return tuple(project.name for distribution, project in all_projects(external_builds).items() if distribution in there)
     except HipwrightError:
         return ()
 
 
-def _projects(external_builds: Path) -> dict[str, Project]:
+def all_projects(external_builds: Path) -> dict[str, Project]:
     """Return all projects by the distribution that they build."""
     loaded = [load_project(external_builds, name) for name in project_names(external_builds)]
     return {canonicalize_name(project.wheel.distribution): project for project in loaded}
 
 
-def _require_expected(wheels: Sequence[Path], projects: Mapping[str, Project], workplace: Workplace) -> None:
-    """Prove that each project that was named has a wheel: what is not there cannot be judged, and must not pass for that."""
+def require_expected(wheels: Sequence[Path], projects: Mapping[str, Project], expected: Sequence[str]) -> None:
+    """Prove that each project that was named has a wheel: what is not there must not pass for done.
+
+    Parameters
+    ----------
+    wheels
+        The wheels.
+    projects
+        All projects by the distribution that they build.
+    expected
+        The names of those that must be there.
+
+    Raises
+    ------
+    HipwrightError
+        ``no-wheel`` that names those that are not.
+    """
     there = {project_of(wheel.name) for wheel in wheels}
     named = {project.name: distribution for distribution, project in projects.items()}
-    missing = [name for name in workplace.settings.projects if named[name] not in there]
+    missing = [name for name in expected if named[name] not in there]
     if missing:
         words = " and ".join(f"{name} ({named[name]})" for name in missing)
         of = {distribution: project.name for distribution, project in projects.items()}
         judged = ", ".join(sorted({of.get(name or "", "no project here") for name in there}))
-        message = f"there is no wheel of {words} among the {len(wheels)} that are to be checked; they are of {judged}"
+        message = f"there is no wheel of {words} among the {len(wheels)} that were named; they are of {judged}"
         raise HipwrightError("no-wheel", message, hint="name its wheel too, or leave it out of --projects")
 
 
@@ -141,10 +156,9 @@ def _platform(wheel: Path, workplace: Workplace) -> Platform:
     if workplace.settings.platform:
         return Platform(workplace.settings.platform)
     try:
-        tags = parse_wheel_name(wheel.name).platform
+        return parse_wheel_name(wheel.name).system or workplace.platform
     except HipwrightError:
         return workplace.platform
-    return Platform.WINDOWS if tags.startswith("win") else Platform.LINUX if "linux" in tags else workplace.platform
 
 
 def _placed(wheels: Sequence[Path], workplace: Workplace) -> tuple[dict[str, tuple[Unmet, ...]], frozenset[str] | None]:

@@ -81,7 +81,8 @@ class Work:
 
     ``parts`` are the named inputs. ``make`` fills the folder and returns the result. ``intact`` says what is wrong with an earlier
     result beyond its output files, or None. ``receipt`` places the receipt; a stage that works ``in_place`` writes it there itself
-    last, others get a fresh folder that takes its final name when all is done.
+    last, others get a fresh folder that takes its final name when all is done. ``plan`` tells what the stage would do, where more can be
+    told than that it would run.
     """
 
     stage: Stage
@@ -95,6 +96,7 @@ class Work:
     python: str | None = None
     label: str = ""
     quiet: bool = False
+    plan: Callable[[], None] | None = None
 
     @property
     def digest(self) -> Sha256:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -31,10 +32,11 @@ from build_tools.pipeline.built_with import (
 from build_tools.pipeline.bundling import files_inside, runs_with, with_rocm_inside
 from build_tools.pipeline.check_demands import chain_demands, demand_parts
 from build_tools.pipeline.engine import RECEIPT, Making, Work, input_digest, stage_folder, watch
+from build_tools.pipeline.publish_stage import plan_chain, publish_chain
 from build_tools.pipeline.publishing import group_of, missing_from, refuse_unpromoted
 from build_tools.pipeline.standing_sources import source_parts
+from build_tools.pipeline.verdict_keeping import keep_verdict
 from build_tools.publish.promote import promote
-from build_tools.publish.upload import publish_wheels
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import plain, to_json
 from build_tools.receipts.stage import BuildResult, CheckResult, PromoteResult, PublishResult, SdkResult, StageReceipt, TestResult
@@ -224,18 +226,12 @@ def publish_work(chain: Chain) -> Work:
     """Return the publication: checked wheels and a place go in; an index that has them comes out."""
     place, settings = chain.workplace, chain.workplace.settings
     address, outputs = place.layout(settings.run_id)
-    prefix = outputs.pytorch_prefix(group_of(chain))
-    wheels = list(zip(chain.wheel_paths(), chain.built().wheels, strict=True))
+    folder = outputs.pytorch(group_of(chain))
+    prefix = folder.prefix
     chain.report()
 
     def make(making: Making) -> PublishResult:
-        published = publish_wheels(
-            wheels,
-            store=place.open_store(writing=True, address=address),
-            prefix=prefix,
-            replace=_supersedes(chain),
-            say=place.console.say,
-        )
+        published = publish_chain(chain, folder)
         write_bytes(making.folder / "published.json", to_json(published))
         return PublishResult(value=published)
 
@@ -249,7 +245,8 @@ def publish_work(chain: Chain) -> Work:
         "store": place.store_identity(address),
         "prefix": prefix,
     }
-    return _work(chain, Stage.PUBLISH, parts, make, after=(Stage.LOCK, Stage.BUILD, Stage.CHECK), intact=intact)
+    work = _work(chain, Stage.PUBLISH, parts, make, after=(Stage.LOCK, Stage.BUILD, Stage.CHECK), intact=intact)
+    return replace(work, plan=lambda: plan_chain(chain, folder))
 
 
 def test_work(chain: Chain) -> Work:
@@ -288,6 +285,7 @@ def test_work(chain: Chain) -> Work:
             say=place.console.say,
         )
         verdict = msgspec.structs.replace(verdict, flags=flags)
+        keep_verdict(verdict, index, place)
         # Report and verdict of a failed run are worth keeping where the log lies; the stage's folder goes with the failure.
         report = making.log.with_suffix(".junit.xml")
         write_bytes(report, (making.folder / smoke.REPORT_NAME).read_bytes())
@@ -380,11 +378,6 @@ def _wheel_parts(chain: Chain) -> dict[str, str]:
 
 def _digest_of(chain: Chain, stage: Stage) -> str:
     return digest.of_value(plain(chain.done[stage].receipt.result)) if stage in chain.done else "none"
-
-
-def _supersedes(chain: Chain) -> bool:
-    """Say whether a later attempt may publish other bytes in this run's outputs."""
-    return load_channels().may_supersede(chain.workplace.settings.release_type)
 
 
 PACKAGE_STAGES: Final[Mapping[Stage, Callable[[Chain], Work]]] = {

@@ -165,6 +165,7 @@ def document(chains: list[Chain]) -> dict[str, Any]:
             for chain in chains
             if Stage.PUBLISH in chain.done
         ],
+        "uploads": [{"project": chain.project.name, **chain.upload_plan} for chain in chains if chain.upload_plan is not None],
     }
 
 

@@ -46,6 +46,8 @@ def step(chain: Chain, work: Work) -> Done:
                 "stage-missing", message, hint=repeat_line(settings.from_stage or work.stage, work.project, place, force=False)
             )
         chain.would_run[work.stage] = decision.why
+        if work.plan is not None:
+            work.plan()
         raise WouldRun
     try:
         chain.done[work.stage] = perform(work, place)

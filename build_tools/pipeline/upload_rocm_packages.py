@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import humanize
-
-from build_tools.config.channels import load_channels
 from build_tools.config.runners import runner_table
 from build_tools.config.targets import family_of_group, known_targets, offers
 from build_tools.errors import HipwrightError
-from build_tools.index.snapshots import by_filename
-from build_tools.pipeline.publishing import install_lines, store_to_read, warn_when_closed
-from build_tools.publish.current import read_current
+from build_tools.pipeline.publishing import install_lines
+from build_tools.pipeline.uploading import carry_into, destination, file_rows, plan_into, shown_rows
 from build_tools.publish.rocm_packages import extras_to_install, read_packages
-from build_tools.publish.upload import publish_offers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from build_tools.publish.offer import Offer
     from build_tools.publish.rocm_packages import PackageSet
+    from build_tools.publish.upload_plan import UploadPlan
     from build_tools.receipts.snapshot import Snapshot
     from build_tools.rocm.packages.receipt import PackagesReceipt
     from build_tools.stores.base import Store
@@ -30,13 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["upload_rocm_packages"]
 
 _LAST: Final = 1 << 10
-
-_WORDS: Final = {
-    "publish": ("published", "would be published"),
-    "keep": ("there already", "there already"),
-    "supersede": ("supersedes an earlier one", "would supersede an earlier one"),
-}
-"""What is done with a file, as people read it: done, and only planned."""
 
 
 def upload_rocm_packages(workplace: Workplace) -> dict[str, Any]:
@@ -69,21 +58,14 @@ def upload_rocm_packages(workplace: Workplace) -> dict[str, Any]:
         hint = f"say --artifact-group {groups}: the GPU family, with a build variant behind it where there is one"
         raise HipwrightError("bad-option-value", "no artifact group is named for the packages", hint=hint)
     _refuse_other_group(packages.receipt, group)
-    address, run = workplace.layout(settings.run_id, platform=packages.receipt.platform)
-    address = _output_dir(workplace) or address
-    place = run.python(group)
-    dry = settings.dry_run
-    option = "--store" if settings.output_dir is None else "--output-dir"
-    store = store_to_read(workplace, address) if dry else workplace.open_store(writing=True, address=address, option=option)
-    replace = load_channels().may_supersede(settings.release_type)
-    there = read_current(store, place).snapshot
-    plan = _plan(packages.offers, there, replace=replace, place=f"{store.address}/{place.prefix}")
-    others = _others(packages.offers, there)
+    target = destination(workplace, platform=packages.receipt.platform)
+    store, place, dry = target.store, target.run.python(group), settings.dry_run
+    plan = plan_into(target, place, packages.offers)
+    others = _others(packages.offers, plan.before)
     if others:
         console.warn(f"the index also holds {', '.join(others)} of this version, which are not of this set")
     if not dry:
-        publish_offers(packages.offers, store=store, place=place, replace=replace, say=console.say)
-        warn_when_closed(workplace, store, place)
+        carry_into(plan, target, place, workplace)
     extras = extras_to_install(packages, group)
     document = _document(packages, plan, extras=extras, store=store, place=place, dry=dry)
     _tell(packages, document, workplace)
@@ -106,44 +88,6 @@ def _refuse_other_group(receipt: PackagesReceipt, group: str) -> None:
         raise HipwrightError("bad-option-value", message, hint="name their group with --artifact-group")
 
 
-def _output_dir(workplace: Workplace) -> str | None:
-    settings = workplace.settings
-    if settings.output_dir is None:
-        return None
-    named = "--store" if settings.store else "--bucket" if settings.bucket else None
-    if named and workplace.resolved.origin(named.removeprefix("--")).startswith("command line"):
-        message = f"--output-dir and {named} both say where the packages go"
-        raise HipwrightError(
-            "option-conflict", message, hint="publish into a folder with --output-dir alone, then into the store"
-        )
-    return str(settings.output_dir)
-
-
-def _plan(offers: Sequence[Offer], there: Snapshot, *, replace: bool, place: str) -> dict[str, str]:
-    """Return what happens to each file, by its name.
-
-    Raises
-    ------
-    HipwrightError
-        ``name-taken`` naming all that hold other bytes and may not be superseded.
-    """
-    rows = by_filename(there)
-    plan = {
-        offer.filename: "publish"
-        if offer.filename not in rows
-        else "keep"
-        if rows[offer.filename].sha256 == offer.sha256
-        else "supersede"
-        for offer in offers
-    }
-    taken = [filename for filename, what in plan.items() if what == "supersede"]
-    if taken and not replace:
-        message = f"{', '.join(taken)} in {place} already {'hold' if len(taken) > 1 else 'holds'} other bytes"
-        hint = "a published name never changes: build the set with another version"
-        raise HipwrightError("name-taken", message, hint=hint)
-    return plan
-
-
 def _others(offers: Sequence[Offer], there: Snapshot) -> list[str]:
     """Return the files of the index that an install of this version could mix with the set."""
     names = {offer.filename for offer in offers}
@@ -152,7 +96,7 @@ def _others(offers: Sequence[Offer], there: Snapshot) -> list[str]:
 
 
 def _document(
-    packages: PackageSet, plan: Mapping[str, str], *, extras: Sequence[str], store: Store, place: IndexFolder, dry: bool
+    packages: PackageSet, plan: UploadPlan, *, extras: Sequence[str], store: Store, place: IndexFolder, dry: bool
 ) -> dict[str, Any]:
     receipt = packages.receipt
     named = f"[{','.join(extras)}]" if extras else ""
@@ -166,10 +110,8 @@ def _document(
         "platform": receipt.platform.value,
         "targets": list(receipt.targets),
         "families": list(receipt.families),
-        "files": [
-            {"filename": one.filename, "sha256": one.sha256, "size": one.size, "action": plan[one.filename]}
-            for one in packages.offers
-        ],
+        "files": file_rows(plan),
+        "writes": list(plan.writes()),
         "store": store.address,
         "prefix": place.prefix,
         "find_links_url": place.find_links_url(store),
@@ -184,9 +126,7 @@ def _tell(packages: PackageSet, document: Mapping[str, Any], workplace: Workplac
     """Show the files, where they are, and the lines that install them."""
     dry = document["dry_run"]
     title = f"ROCm packages {packages.receipt.version}"
-    rows = [
-        (one["filename"], humanize.naturalsize(one["size"], binary=True), _WORDS[one["action"]][dry]) for one in document["files"]
-    ]
+    rows = shown_rows(document["files"], dry=dry)
     devices = sorted(
         (extra for extra in packages.extras if extra.startswith(("device-", "libraries-", "devel-"))), key=_by_number
     )

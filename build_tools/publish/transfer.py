@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int, str], None]
     """Takes what is done, how many of how many units are done, and the unit."""
 
-__all__ = ["Meter", "Transfer", "nobody", "put_files", "taken"]
+__all__ = ["Meter", "Transfer", "all_of", "nobody", "put_files", "taken"]
 
 _WHEEL_TYPE: Final = "application/zip"
 _SDIST_TYPE: Final = "application/gzip"
@@ -139,11 +140,15 @@ def put_files(
             put_new(store, key, one.offer.metadata, content_type=_METADATA_TYPE, expected=False)
 
     largest_first = sorted(transfers, key=lambda one: -one.offer.size)
-    with ThreadPoolExecutor(max(1, min(at_once, len(transfers)))) as pool:
-        futures = [pool.submit(put, one) for one in largest_first]
+    all_of([functools.partial(put, one) for one in largest_first], at_once=at_once)
+
+
+def all_of(jobs: Sequence[Callable[[], object]], *, at_once: int = AT_ONCE) -> None:
+    """Do jobs, several at a time; of those that fail the first one's failure is raised, after what is under way has ended too."""
+    with ThreadPoolExecutor(max(1, min(at_once, len(jobs)))) as pool:
+        futures = [pool.submit(job) for job in jobs]
         try:
-            done = wait(futures, return_when=FIRST_EXCEPTION).done
-            for future in done:
+            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
                 future.result()
         except BaseException:
             pool.shutdown(cancel_futures=True)

@@ -16,6 +16,7 @@ from build_tools.publish.current import read_current, swap
 from build_tools.publish.holdings import holdings
 from build_tools.publish.offer import offer_wheel
 from build_tools.publish.pages import publish_pages
+from build_tools.publish.papers import put_papers
 from build_tools.publish.transfer import nobody, put_files
 from build_tools.publish.upload_plan import plan_upload, row_of
 from build_tools.receipts.snapshot import PublishedIndex
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from build_tools.publish.current import Current
     from build_tools.publish.offer import Offer
+    from build_tools.publish.papers import MakePapers
     from build_tools.publish.transfer import Progress
     from build_tools.publish.upload_plan import UploadPlan
     from build_tools.receipts.snapshot import IndexedFile, Snapshot
@@ -48,6 +49,7 @@ def publish_wheels(
     replace: bool,
     say: Callable[[str], None],
     progress: Progress = nobody,
+    papers: MakePapers | None = None,
     clock: Callable[[], str] = files.utc_now,
 ) -> PublishedIndex:
     """Publish wheels and bring their index up to date; with the same bytes there already, nothing is written.
@@ -67,6 +69,8 @@ def publish_wheels(
         Takes one line of talk.
     progress
         Takes how far it is.
+    papers
+        Makes the papers of the wheels that have none in the index yet.
     clock
         Tells the upload time, UTC in ISO 8601.
 
@@ -86,7 +90,14 @@ def publish_wheels(
         raise HipwrightError("no-wheel", "there is no wheel to publish", hint="build one first")
     offers = [offer_wheel(path, wheel) for path, wheel in wheels]
     return publish_offers(
-        offers, store=store, place=IndexFolder(prefix), replace=replace, say=say, progress=progress, clock=clock
+        offers,
+        store=store,
+        place=IndexFolder(prefix),
+        replace=replace,
+        say=say,
+        progress=progress,
+        papers=papers,
+        clock=clock,
     )
 
 
@@ -98,29 +109,24 @@ def publish_offers(
     replace: bool,
     say: Callable[[str], None],
     progress: Progress = nobody,
+    papers: MakePapers | None = None,
     clock: Callable[[], str] = files.utc_now,
 ) -> PublishedIndex:
     """Publish files wherever they come from; see :func:`publish_wheels`."""
-    uploaded = clock()
     current = read_current(store, place)
     # All names are judged before the first byte is written.
-    plan = plan_upload(offers, current, store=store, place=place, replace=replace, uploaded=uploaded)
-    return carry_out(plan, current, store=store, place=place, replace=replace, say=say, progress=progress, uploaded=uploaded)
+    plan = plan_upload(offers, current, store=store, place=place, replace=replace, uploaded=clock(), papers=papers)
+    return carry_out(plan, store=store, place=place, say=say, progress=progress)
 
 
 def carry_out(
-    plan: UploadPlan,
-    current: Current,
-    *,
-    store: Store,
-    place: IndexFolder,
-    replace: bool,
-    say: Callable[[str], None],
-    uploaded: str,
-    progress: Progress = nobody,
+    plan: UploadPlan, *, store: Store, place: IndexFolder, say: Callable[[str], None], progress: Progress = nobody
 ) -> PublishedIndex:
-    """Do what a plan says, and prove it; ``current`` is where the index stood when it was made. See :func:`publish_wheels`."""
+    """Do what a plan says, and prove it; see :func:`publish_wheels`."""
+    current = plan.current
     put_files(plan.transfers, store=store, place=place, say=say, progress=progress)
+    if plan.papers is not None and plan.after != plan.before:
+        put_papers(plan.papers, store=store, place=place)
     rows: Sequence[IndexedFile] = plan.rows
     for _ in range(_TRIES):
         after = merged(current.snapshot, rows)
@@ -129,7 +135,7 @@ def carry_out(
         say("another publisher changed the index; adding to what it wrote")
         current = read_current(store, place)
         known = by_filename(current.snapshot)
-        rows = [row_of(one, known.get(one.offer.filename), uploaded=uploaded, replace=replace) for one in plan.files]
+        rows = [row_of(one, known.get(one.offer.filename), uploaded=plan.uploaded, replace=plan.replace) for one in plan.files]
     else:
         raise HipwrightError("write-conflict", f"the index at {store.url(place.prefix)} did not stand still for {_TRIES} tries")
     final = publish_pages(store, place, say=say, projects={one.offer.project for one in plan.files})

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import structs
 
 from build_tools.errors import HipwrightError
 from build_tools.index import layout
@@ -15,11 +18,12 @@ from build_tools.publish.transfer import Transfer, taken
 from build_tools.types import ObjectKey
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from build_tools.publish.current import Current
     from build_tools.publish.holdings import Holdings
     from build_tools.publish.offer import Offer
+    from build_tools.publish.papers import MakePapers, Papers
     from build_tools.receipts.snapshot import IndexedFile, Snapshot
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import IndexFolder
@@ -45,13 +49,18 @@ class UploadPlan:
     """What an upload does.
 
     ``rows`` are the index's rows of its files as they will be; ``after`` is the snapshot, when no other publisher comes between.
+    ``papers`` are those of the files that have none yet. ``current`` is where the index stood, ``replace`` and ``uploaded`` are what the
+    plan was made with.
     """
 
     files: tuple[FilePlan, ...]
     rows: tuple[IndexedFile, ...]
-    before: Snapshot
+    current: Current
+    replace: bool
+    uploaded: str
     after: Snapshot
     slash_keys: bool
+    papers: Papers | None = None
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
@@ -61,6 +70,11 @@ class UploadPlan:
             for one in self.files
             if one.file or one.side_file
         )
+
+    @property
+    def before(self) -> Snapshot:
+        """The snapshot that the index stood at."""
+        return self.current.snapshot
 
     @property
     def size(self) -> int:
@@ -81,11 +95,19 @@ class UploadPlan:
         old = pages(self.before, slash_keys=self.slash_keys, projects=changed) if self.before.files else {}
         new = pages(self.after, slash_keys=self.slash_keys, projects=changed)
         differ = [key for key, page in new.items() if key not in old or old[key].body != page.body]
-        return (*sent, *sides, f"{layout.HISTORY}/", layout.SNAPSHOT, layout.PAGES, *differ)
+        papers = self.papers.keys if self.papers is not None else ()
+        return (*sent, *sides, *papers, f"{layout.HISTORY}/", layout.SNAPSHOT, layout.PAGES, *differ)
 
 
 def plan_upload(
-    offers: Sequence[Offer], current: Current, *, store: Store, place: IndexFolder, replace: bool, uploaded: str
+    offers: Sequence[Offer],
+    current: Current,
+    *,
+    store: Store,
+    place: IndexFolder,
+    replace: bool,
+    uploaded: str,
+    papers: MakePapers | None = None,
 ) -> UploadPlan:
     """Say what an upload of files into an index does; nothing is written.
 
@@ -103,6 +125,8 @@ def plan_upload(
         Whether a name that holds other bytes gets these instead.
     uploaded
         The time that new rows get, UTC in ISO 8601.
+    papers
+        Makes the papers of the files that have none in the index yet.
 
     Raises
     ------
@@ -119,18 +143,24 @@ def plan_upload(
     if refused:
         raise _together(refused)
     files = tuple(one for one in found if isinstance(one, FilePlan))
+    files, made = _with_papers(files, known, papers)
     rows = tuple(row_of(one, known.get(one.offer.filename), uploaded=uploaded, replace=replace) for one in files)
     return UploadPlan(
         files=files,
         rows=rows,
-        before=current.snapshot,
+        current=current,
+        replace=replace,
+        uploaded=uploaded,
         after=merged(current.snapshot, rows),
         slash_keys=store.abilities.slash_keys,
+        papers=made,
     )
 
 
 def row_of(plan: FilePlan, row: IndexedFile | None, *, uploaded: str, replace: bool) -> IndexedFile:
-    """Return the index's row for a file: ``row``, which is there, when it is of the same bytes, with its upload time and yank.
+    """Return the index's row for a file.
+
+    That is ``row``, which is there, when it is of the same bytes, with its upload time and yank; papers are added where it has none.
 
     Raises
     ------
@@ -140,10 +170,29 @@ def row_of(plan: FilePlan, row: IndexedFile | None, *, uploaded: str, replace: b
     if row is None:
         return plan.offer.indexed(plan.key, uploaded=uploaded)
     if row.sha256 == plan.offer.sha256:
-        return row
+        return row if row.provenance or not plan.offer.provenance else structs.replace(row, provenance=plan.offer.provenance)
     if not replace:
         raise taken(plan.offer, row.sha256, None)
     return plan.offer.indexed(plan.key, uploaded=uploaded)
+
+
+def _with_papers(
+    files: tuple[FilePlan, ...], known: Mapping[str, IndexedFile], make: MakePapers | None
+) -> tuple[tuple[FilePlan, ...], Papers | None]:
+    """Return the files with the papers of those that have none, and these papers."""
+
+    def lacks(one: FilePlan) -> bool:
+        row = known.get(one.offer.filename)
+        return one.action != "keep" or row is None or row.provenance is None
+
+    lacking = [one.offer for one in files if lacks(one)]
+    if make is None or not lacking:
+        return files, None
+    made = make(lacking)
+    name = made.digest
+    return tuple(
+        dataclasses.replace(one, offer=dataclasses.replace(one.offer, provenance=name)) if lacks(one) else one for one in files
+    ), made
 
 
 def _plan_file(offer: Offer, row: IndexedFile | None, held: Holdings, *, replace: bool) -> FilePlan | HipwrightError:

@@ -102,6 +102,11 @@ class RunOutputs:
         """The run's folder; its artifacts lie right in it."""
         return parse_key(f"{self.external_repo}{self.run_id}-{self.platform}")
 
+    @property
+    def record(self) -> ObjectKey:
+        """Where it is written down what kind of run it is."""
+        return self._below("run.json")
+
     def artifact(self, filename: str) -> ObjectKey:
         """Return where a build artifact is, or the file beside it that has its SHA-256."""
         return self._below(_part(filename, "artifact"))

@@ -13,6 +13,7 @@ from packaging.utils import InvalidWheelFilename, NormalizedName, canonicalize_n
 from packaging.version import InvalidVersion
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.types import Platform
 from build_tools.wheels.limits import MOST_TAGS, absurd_number, count_of_tags, read_version
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ class WheelName:
     def project(self) -> NormalizedName:
         """The normalised name (PEP 503)."""
         return canonicalize_name(self.distribution)
+
+    @property
+    def system(self) -> Platform | None:
+        """The operating system that the wheel is for, as its platform tags say; None for any, or one that is none of ours."""
+        return Platform.WINDOWS if self.platform.startswith("win") else Platform.LINUX if "linux" in self.platform else None
 
     @property
     def dist_info(self) -> str:

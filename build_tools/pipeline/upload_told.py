@@ -1,0 +1,78 @@
+"""What an upload did, or would do, as a table for people and as plain data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from build_tools.pipeline.publishing import install_lines
+from build_tools.pipeline.uploading import file_rows, shown_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from build_tools.pipeline.uploading import Destination
+    from build_tools.publish.upload_plan import UploadPlan
+    from build_tools.stores.run_outputs import IndexFolder
+    from build_tools.workplace import Workplace
+
+__all__ = ["tell_upload"]
+
+_INSTALLED: Final = 4
+"""Requirements that lines which install are shown of; of more, a person knows which they want."""
+
+
+def tell_upload(plan: UploadPlan, target: Destination, place: IndexFolder, workplace: Workplace) -> dict[str, Any]:
+    """Show an upload, done or only planned, and return it as plain data."""
+    document = _document(plan, target, place, workplace)
+    _tell(document, workplace)
+    return document
+
+
+def _document(plan: UploadPlan, target: Destination, place: IndexFolder, workplace: Workplace) -> dict[str, Any]:
+    store, settings = target.store, workplace.settings
+    places = ["--find-links", place.find_links_url(store)]
+    named = sorted({(one.offer.project, one.offer.version) for one in plan.files})
+    install = {
+        f"{project}=={version}": install_lines(f"{project}=={version}", version=version, places=places)
+        for project, version in named[:_INSTALLED]
+    }
+    papers = plan.papers
+    return {
+        "dry_run": settings.dry_run,
+        "run_id": settings.run_id,
+        "release_type": target.release_type,
+        "platform": target.run.platform.value,
+        "artifact_group": place.prefix.rpartition("/")[2],
+        "reason": target.reason,
+        "files": file_rows(plan),
+        "writes": list(plan.writes()),
+        "provenance": None
+        if papers is None
+        else {
+            "set": papers.digest,
+            "papers": [paper.name for paper in papers.record.papers],
+            "missing": list(papers.record.missing),
+        },
+        "store": store.address,
+        "prefix": place.prefix,
+        "find_links_url": place.find_links_url(store),
+        "index_url": place.index_url(store) if store.serves_folders else None,
+        "install": install,
+    }
+
+
+def _tell(document: Mapping[str, Any], workplace: Workplace) -> None:
+    """Show the files, what is known of where they come from, where they are, and the lines that install them."""
+    dry = document["dry_run"]
+    lines = [f"page: {document['find_links_url']}"]
+    if any(one["action"] == "supersede" for one in document["files"]) and document["reason"]:
+        lines.append(f"{'would replace' if dry else 'replaced'} because: {document['reason']}")
+    provenance = document["provenance"]
+    if provenance is not None:
+        lines.append(f"papers: {', '.join(provenance['papers'])}")
+        lines += [f"missing: {line}" for line in provenance["missing"]]
+    count = len(document["writes"])
+    lines.append(f"{'would write' if dry else 'wrote'} {count} object{'' if count == 1 else 's'}")
+    lines += [line["pip"] for line in document["install"].values()]
+    title = f"Wheels of the run {document['run_id']} for {document['artifact_group']}"
+    workplace.console.table(title, ("file", "size", "what"), shown_rows(document["files"], dry=dry), note="\n".join(lines))

@@ -1,0 +1,187 @@
+"""What all uploads into a run's outputs share: where they go, what they may replace, and how they are told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import humanize
+
+from build_tools import files
+from build_tools.config.channels import load_channels
+from build_tools.errors import HipwrightError
+from build_tools.pipeline.publishing import store_to_read, warn_when_closed
+from build_tools.publish.current import read_current
+from build_tools.publish.run_record import settle_run
+from build_tools.publish.upload import carry_out
+from build_tools.publish.upload_plan import plan_upload
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from build_tools.publish.offer import Offer
+    from build_tools.publish.papers import MakePapers
+    from build_tools.publish.upload_plan import UploadPlan
+    from build_tools.receipts.snapshot import PublishedIndex
+    from build_tools.stores.base import Store
+    from build_tools.stores.run_outputs import IndexFolder, RunOutputs
+    from build_tools.types import Platform
+    from build_tools.workplace import Workplace
+
+__all__ = ["Destination", "carry_into", "destination", "file_rows", "plan_into", "reason_of", "shown_rows"]
+
+_WORDS: Final[Mapping[str, tuple[str, str]]] = {
+    "publish": ("published", "would be published"),
+    "keep": ("there already", "there already"),
+    "supersede": ("supersedes an earlier one", "would supersede an earlier one"),
+}
+"""What is done with a file, as people read it: done, and only planned."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Destination:
+    """Where an upload goes: a store and a run in it.
+
+    ``release_type`` is what the run is, None at a desk. ``replace`` tells whether other bytes may take the place of a published name,
+    ``reason`` why, where the person said it.
+    """
+
+    store: Store
+    run: RunOutputs
+    release_type: str | None
+    replace: bool
+    reason: str | None
+
+    def claim(self, workplace: Workplace) -> None:
+        """Write down what kind of run it is, when nobody did: the first thing that an upload writes, once its plan is accepted.
+
+        Raises
+        ------
+        HipwrightError
+            ``run-contradicted`` when somebody wrote another one down meanwhile, ``store-unusable``.
+        """
+        settings = workplace.settings
+        settle_run(self.store, self.run, release_type=settings.release_type, repository=settings.repository)
+
+
+def destination(workplace: Workplace, *, platform: Platform | None = None, dry: bool | None = None) -> Destination:
+    """Return where an upload of this command goes; who may not write there, or says another kind of run than it is, hears it now.
+
+    Parameters
+    ----------
+    workplace
+        Where and with what.
+    platform
+        What the upload is for, where that is known; else the one that is meant.
+    dry
+        Whether nothing is written, not even a folder made; as ``--dry-run`` says when None.
+
+    Raises
+    ------
+    HipwrightError
+        ``option-conflict`` for two places, ``bad-option-value``, ``store-unusable``, ``no-credentials``, ``run-contradicted``.
+    """
+    settings = workplace.settings
+    address, run = workplace.layout(settings.run_id, platform=platform)
+    address = _output_dir(workplace) or address
+    option = "--store" if settings.output_dir is None else "--output-dir"
+    dry = settings.dry_run if dry is None else dry
+    store = store_to_read(workplace, address) if dry else workplace.open_store(writing=True, address=address, option=option)
+    record = settle_run(store, run, release_type=settings.release_type, repository=settings.repository, dry=True)
+    reason = reason_of(workplace)
+    replace = reason is not None or load_channels().may_supersede(record.release_type)
+    return Destination(store=store, run=run, release_type=record.release_type, replace=replace, reason=reason)
+
+
+def reason_of(workplace: Workplace) -> str | None:
+    """Return why names are to get other bytes, as ``--replace`` says; None without it.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` when it says nothing.
+    """
+    text = workplace.settings.replace
+    if text is not None and not text.strip():
+        hint = "say what is wrong with the bytes that are there, such as --replace 'built against the wrong ROCm'"
+        raise HipwrightError("bad-option-value", "--replace gives no reason", hint=hint)
+    return None if text is None else text.strip()
+
+
+def plan_into(
+    target: Destination, place: IndexFolder, offers: Sequence[Offer], *, papers: MakePapers | None = None
+) -> UploadPlan:
+    """Say what publishing files into the index of a destination does; nothing is written.
+
+    Parameters
+    ----------
+    target
+        Where to.
+    place
+        The index there.
+    offers
+        The files.
+    papers
+        Makes the papers of the files that have none in the index yet.
+
+    Raises
+    ------
+    HipwrightError
+        As :func:`build_tools.publish.upload_plan.plan_upload`.
+    """
+    return plan_upload(
+        offers,
+        read_current(target.store, place),
+        store=target.store,
+        place=place,
+        replace=target.replace,
+        uploaded=files.utc_now(),
+        papers=papers,
+    )
+
+
+def carry_into(plan: UploadPlan, target: Destination, place: IndexFolder, workplace: Workplace) -> PublishedIndex:
+    """Do what a plan says.
+
+    Raises
+    ------
+    HipwrightError
+        As :func:`build_tools.publish.upload.publish_wheels`, and ``run-contradicted``.
+    """
+    console = workplace.console
+    target.claim(workplace)
+    published = carry_out(plan, store=target.store, place=place, say=console.say, progress=console.progress)
+    warn_when_closed(workplace, target.store, place)
+    return published
+
+
+def file_rows(plan: UploadPlan) -> list[dict[str, Any]]:
+    """Return what becomes of each file, as plain data."""
+    return [
+        {
+            "filename": one.offer.filename,
+            "sha256": one.offer.sha256,
+            "size": one.offer.size,
+            "action": one.action,
+            "key": one.key,
+        }
+        for one in plan.files
+    ]
+
+
+def shown_rows(rows: list[dict[str, Any]], *, dry: bool) -> list[tuple[str, str, str]]:
+    """Return what becomes of each file, as rows of a table: file, size, what."""
+    return [(one["filename"], humanize.naturalsize(one["size"], binary=True), _WORDS[one["action"]][dry]) for one in rows]
+
+
+def _output_dir(workplace: Workplace) -> str | None:
+    settings = workplace.settings
+    if settings.output_dir is None:
+        return None
+    named = "--store" if settings.store else "--bucket" if settings.bucket else None
+    if named and workplace.resolved.origin(named.removeprefix("--")).startswith("command line"):
+        message = f"--output-dir and {named} both say where the packages go"
+        raise HipwrightError(
+            "option-conflict", message, hint="publish into a folder with --output-dir alone, then into the store"
+        )
+    return str(settings.output_dir)

@@ -1,0 +1,234 @@
+"""``upload_wheels`` into folders and real buckets: what is written is what was planned, and nothing is replaced in silence."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from build_tools import digest
+from build_tools.errors import HipwrightError
+from build_tools.pipeline.upload_wheels import upload_wheels
+from build_tools.receipts.provenance import ProvenanceSet
+from build_tools.receipts.record import from_json
+from build_tools.stores.local import FolderStore
+from tests.support.publishing import same_everywhere, tree_of, write_wheel
+from tests.support.workplaces import memory_of, workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from build_tools.workplace import Workplace
+    from tests.support.s3 import S3Server
+
+GROUP = "gfx94X-dcgpu"
+PREFIX = f"77-linux/pytorch/{GROUP}"
+
+
+def desk(folder: Path, *paths: Path, **settings: object) -> Workplace:
+    return workplace(folder, **{"paths": paths, "artifact_group": GROUP, "run_id": "77", **settings})
+
+
+def upload(folder: Path, *paths: Path, **settings: object) -> dict[str, Any]:
+    found = upload_wheels(desk(folder, *paths, **settings))["upload"]
+    assert isinstance(found, dict)
+    return found
+
+
+def refused(folder: Path, *paths: Path, **settings: object) -> HipwrightError:
+    with pytest.raises(HipwrightError) as caught:
+        upload(folder, *paths, **settings)
+    return caught.value
+
+
+def store_of(folder: Path) -> FolderStore:
+    return FolderStore(folder / "work" / "store")
+
+
+def objects(store: FolderStore) -> set[str]:
+    return {one.key for one in store.list()}
+
+
+def some_wheels(folder: Path) -> Sequence[Path]:
+    made = [
+        write_wheel(folder, "torch", "2.9.0+rocm7.1"),
+        write_wheel(folder, "torch", "1!2.0"),
+        write_wheel(folder, "torch_kit", "1.0", build="1rc-"),
+        write_wheel(folder, "apex", "1.0.post1.dev2+rocm7.1"),
+    ]
+    return [path for path, _ in made]
+
+
+def written(planned: Sequence[str], before: set[str], after: set[str]) -> None:
+    """Prove that a plan names exactly the objects that are new, of the history the folder."""
+    new = {key.removeprefix(f"{PREFIX}/") for key in after - before} - {"77-linux/run.json"}
+    history = {key for key in new if key.startswith("snapshots/")}
+    assert len(history) == 1
+    assert new - history <= set(planned) - {"snapshots/"}
+    changed = set(planned) - new - {"snapshots/"}
+    assert all(f"{PREFIX}/{key}" in before for key in changed)
+
+
+def test_wheels_of_a_folder_go_into_the_outputs_of_their_run(tmp_path: Path) -> None:
+    some_wheels(tmp_path / "dist")
+    found = upload(tmp_path, tmp_path / "dist")
+    snapshot = same_everywhere(store_of(tmp_path), PREFIX)
+    assert {file.filename for file in snapshot.files} == {path.name for path in (tmp_path / "dist").iterdir()}
+    assert [row["action"] for row in found["files"]] == ["publish"] * 4
+    record = json.loads((tmp_path / "work/store/77-linux/run.json").read_bytes())
+    assert record == {"schema": 1, "run_id": "77", "platform": "linux", "release_type": None, "repository": None}
+    for file in snapshot.files:
+        info = store_of(tmp_path).head(f"{PREFIX}/{file.key}")
+        assert info is not None
+        assert (info.sha256, info.content_type) == (file.sha256, "application/zip")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_plan_is_what_is_written_and_writes_nothing(tmp_path: Path, again: bool) -> None:  # noqa: FBT001
+    some_wheels(tmp_path / "dist")
+    if again:
+        upload(tmp_path, tmp_path / "dist")
+        write_wheel(tmp_path / "dist", "torch", "2.9.0+rocm7.1", text="a later attempt")
+        write_wheel(tmp_path / "dist", "vision", "1.0")
+    before, tree = objects(store_of(tmp_path)), tree_of(tmp_path / "work")
+    plan = upload(tmp_path, tmp_path / "dist", dry_run=True)
+    assert tree_of(tmp_path / "work") == tree
+    done = upload(tmp_path, tmp_path / "dist")
+    assert done["writes"] == plan["writes"]
+    assert {**done, "dry_run": True} == plan
+    written(plan["writes"], before, objects(store_of(tmp_path)))
+
+
+def test_the_same_wheels_once_more_write_nothing(tmp_path: Path) -> None:
+    some_wheels(tmp_path / "dist")
+    upload(tmp_path, tmp_path / "dist")
+    before = tree_of(tmp_path / "work" / "store")
+    found = upload(tmp_path, tmp_path / "dist")
+    assert found["writes"] == []
+    assert {row["action"] for row in found["files"]} == {"keep"}
+    assert tree_of(tmp_path / "work" / "store") == before
+
+
+def test_a_later_attempt_needs_a_reason_where_a_run_is_no_trial(tmp_path: Path) -> None:
+    path, old = write_wheel(tmp_path / "dist", "torch")
+    upload(tmp_path, path, release_type="nightly")
+    _, new = write_wheel(tmp_path / "dist", "torch", text="other")
+    error = refused(tmp_path, path)
+    assert error.code.name == "name-taken", "the run is a nightly, whoever says nothing of it today"
+    assert "--replace REASON" in (error.hint or "")
+    assert refused(tmp_path, path, replace="  ").code.name == "bad-option-value"
+    found = upload(tmp_path, path, replace="built against the wrong ROCm")
+    assert found["reason"] == "built against the wrong ROCm"
+    (row,) = same_everywhere(store_of(tmp_path), PREFIX).files
+    assert row.sha256 == new.sha256
+    assert (tmp_path / "work/store" / PREFIX / "dist" / path.name).exists()
+    assert digest.of_file(tmp_path / "work/store" / PREFIX / "dist" / path.name) == old.sha256
+
+
+def test_a_run_is_what_its_first_upload_said(tmp_path: Path) -> None:
+    path, _ = write_wheel(tmp_path / "dist", "torch")
+    upload(tmp_path, path)
+    upload(tmp_path, path, release_type="nightly")
+    before = tree_of(tmp_path / "work" / "store")
+    error = refused(tmp_path, path, release_type="dev")
+    assert error.code.name == "run-contradicted"
+    assert "nightly" in error.message
+    assert tree_of(tmp_path / "work" / "store") == before
+    assert upload(tmp_path, path)["release_type"] == "nightly"
+
+
+def test_the_papers_name_the_wheels_and_say_what_they_lack(tmp_path: Path) -> None:
+    some_wheels(tmp_path / "dist")
+    found = upload(tmp_path, tmp_path / "dist")
+    snapshot = same_everywhere(store_of(tmp_path), PREFIX)
+    (name,) = {file.provenance for file in snapshot.files}
+    assert name == found["provenance"]["set"]
+    folder = tmp_path / "work/store" / PREFIX / "provenance" / str(name)
+    listing = (folder / "set.json").read_bytes()
+    assert digest.of_bytes(listing) == name
+    papers = from_json(listing, ProvenanceSet, name="set.json")
+    assert {wheel.sha256 for wheel in papers.wheels} == {file.sha256 for file in snapshot.files}
+    for paper in papers.papers:
+        assert digest.of_file(folder / paper.name) == paper.sha256
+        assert str(tmp_path) not in (folder / paper.name).read_text()
+    assert "no receipt at hand" in papers.missing[1] if len(papers.missing) > 1 else papers.missing
+    sbom = json.loads((folder / "sbom.cdx.json").read_bytes())
+    assert sbom["bomFormat"] == "CycloneDX"
+    hashes = {row["content"] for component in sbom["components"] for row in component["hashes"]}
+    assert hashes == {file.sha256 for file in snapshot.files}
+    statement = json.loads((folder / "provenance.intoto.json").read_bytes())
+    assert {one["digest"]["sha256"] for one in statement["subject"]} == hashes
+    assert statement["predicateType"] == "https://slsa.dev/provenance/v1"
+
+
+def test_a_wheel_that_is_added_brings_papers_of_its_own(tmp_path: Path) -> None:
+    some_wheels(tmp_path / "dist")
+    first = upload(tmp_path, tmp_path / "dist")["provenance"]["set"]
+    path, wheel = write_wheel(tmp_path / "dist", "vision", "3.0")
+    second = upload(tmp_path, tmp_path / "dist")["provenance"]["set"]
+    named = {file.filename: file.provenance for file in same_everywhere(store_of(tmp_path), PREFIX).files}
+    assert named.pop(path.name) == second
+    assert set(named.values()) == {first}
+    listing = (tmp_path / "work/store" / PREFIX / "provenance" / second / "set.json").read_bytes()
+    assert [one.sha256 for one in from_json(listing, ProvenanceSet, name="set.json").wheels] == [wheel.sha256]
+
+
+def test_a_twin_has_the_layout_of_the_store(tmp_path: Path) -> None:
+    some_wheels(tmp_path / "dist")
+    upload(tmp_path, tmp_path / "dist", output_dir=tmp_path / "twin")
+    same_everywhere(FolderStore(tmp_path / "twin"), PREFIX)
+    assert not (tmp_path / "work" / "store").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("torch-1.0%2Brocm7.1-py3-none-any.whl", "bad-wheel"),
+        ("torch 1.0-py3-none-any.whl", "bad-wheel"),
+        ("torch-1.0.whl", "bad-wheel"),
+        ("torch-2.0-py3-none-any.whl", "bad-wheel"),
+    ],
+)
+def test_odd_names_are_refused_before_anything_is_written(tmp_path: Path, name: str, code: str) -> None:
+    path, _ = write_wheel(tmp_path / "dist", "torch", "1.0")
+    path.rename(path.with_name(name))
+    assert refused(tmp_path, tmp_path / "dist").code.name == code
+    assert not list((tmp_path / "work").rglob("*.whl"))
+
+
+def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
+    one, _ = write_wheel(tmp_path / "a", "torch")
+    other, _ = write_wheel(tmp_path / "b", "torch", text="other")
+    assert refused(tmp_path, one, other).code.name == "several-wheels"
+    assert refused(tmp_path, one, artifact_group=None).code.name == "bad-option-value"
+    assert refused(tmp_path).code.name == "no-wheel"
+    assert refused(tmp_path, one, projects=("pytorch-vision",)).code.name == "no-wheel"
+    windows = one.with_name("torch-1.0+rocm7.1-cp312-cp312-win_amd64.whl")
+    one.rename(windows)
+    linux = other.with_name("torch-1.0+rocm7.1-cp312-cp312-manylinux_2_28_x86_64.whl")
+    other.rename(linux)
+    assert refused(tmp_path, windows, linux).code.name == "option-conflict"
+    assert refused(tmp_path, windows, platform="linux").code.name == "option-conflict"
+    assert not (tmp_path / "work" / "store").exists()
+    assert upload(tmp_path, windows)["prefix"] == f"77-windows/pytorch/{GROUP}"
+
+
+def test_who_may_not_write_hears_it_before_a_wheel_is_read(tmp_path: Path, s3_server: S3Server) -> None:
+    path, _ = write_wheel(tmp_path / "dist", "torch")
+    path.write_bytes(b"no wheel at all, which reading it would find out")
+    there = {"store": f"s3://{s3_server.bucket()}", "endpoint_url": s3_server.endpoint}
+    place = replace(desk(tmp_path, path, **there), machine=s3_server.nobody)
+    with pytest.raises(HipwrightError) as caught:
+        upload_wheels(place)
+    assert caught.value.code.name == "no-credentials"
+
+
+def test_progress_tells_of_reading_and_of_sending(tmp_path: Path) -> None:
+    some_wheels(tmp_path / "dist")
+    place = desk(tmp_path, tmp_path / "dist")
+    upload_wheels(place)
+    told = [getattr(event, "what", "") for event in memory_of(place).events]
+    assert {"reading wheels", "uploading"} <= set(told)
