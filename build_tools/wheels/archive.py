@@ -327,12 +327,15 @@ def _pieces(stream: IO[bytes], member: Content) -> Iterator[bytes]:
             yield raw
             continue
         while raw:
-            yield inflater.decompress(raw, _PIECE)
+            if piece := inflater.decompress(raw, _PIECE):
+                yield piece
             raw = inflater.unconsumed_tail
         if inflater.unused_data or (inflater.eof and left):
             raise EOFError("bytes follow the end of the compressed stream")
     if inflater is not None:
-        yield inflater.flush()
+        # Nearly never something: of small members each turn of all that look at pieces counts.
+        if piece := inflater.flush():
+            yield piece
         if not inflater.eof:
             raise EOFError("the compressed stream has no end")
 
