@@ -27,6 +27,7 @@ __all__ = [
     "free_space",
     "hold",
     "is_device",
+    "is_windows_name",
     "machine_failure",
     "make_folder",
     "remove_tree",
@@ -40,6 +41,7 @@ _PARTIAL: Final = ".partial-"
 _DEVICES: Final = frozenset(
     {"CON", "PRN", "AUX", "NUL", *(f"{port}{number}" for port in ("COM", "LPT") for number in range(1, 10))}
 )
+_WINDOWS_REFUSES: Final = frozenset('<>:"|?*')
 
 _UNITS: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -71,6 +73,15 @@ def is_device(name: str) -> bool:
     (True, True, False)
     """
     return name.partition(".")[0].upper() in _DEVICES
+
+
+def is_windows_name(name: str) -> bool:
+    """Return whether Windows can have a file or folder of this name, which is one part of a path.
+
+    >>> is_windows_name("a.dll"), is_windows_name("aux.h"), is_windows_name("a."), is_windows_name("a:b")
+    (True, False, False, False)
+    """
+    return not (_WINDOWS_REFUSES & set(name) or name[-1:] in {".", " "} or is_device(name))
 
 
 def make_folder(path: Path, *, option: str | None = "--work-dir") -> Path:

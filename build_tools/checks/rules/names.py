@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools.checks.name_tree import NameTree
 from build_tools.checks.rule import Problem, Rule, Subject
-from build_tools.files import is_device
+from build_tools.files import is_windows_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,6 @@ __all__ = ["RULE"]
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_WINDOWS_CHARACTERS: Final = re.compile(r'[<>:"|?*]')
 _LONGEST_PART: Final = 255
 _LONGEST_PATH: Final = 4096 - 256
 """Bytes that Linux takes for a path, less some for the folder of packages."""
@@ -76,7 +75,7 @@ def _length(name: str) -> str | None:
 
 def _windows_fault(name: str) -> str | None:
     for part in name.rstrip("/").split("/"):
-        if _WINDOWS_CHARACTERS.search(part) or part[-1:] in {".", " "} or is_device(part):
+        if not is_windows_name(part):
             return f"Windows cannot have a file or folder {part!r}"
     return None
 

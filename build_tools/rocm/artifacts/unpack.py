@@ -15,7 +15,7 @@ import tarfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from build_tools.files import free_space, is_device
+from build_tools.files import free_space, is_windows_name
 from build_tools.rocm.artifacts.catalog import MANIFEST
 from build_tools.rocm.artifacts.mark import MARK
 from build_tools.rocm.artifacts.tarstream import LARGEST_HEADER, PIECE, Forward, bad_archive, members, open_tar
@@ -41,7 +41,6 @@ _NO_NAME: Final = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.EILSEQ})
 """What a system says of a name that it cannot hold."""
 _RESERVE: Final = 256 << 20
 """What stays free on the disk, in bytes."""
-_WINDOWS_REFUSES: Final = frozenset('<>:"|?*')
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 Kind = Literal["folder", "file", "link"]
@@ -187,10 +186,8 @@ class _Writer:
             raise self._refused(f"{name[:_SHOWN]}…", "has a longer name than a system holds")
         if parts[:1] == [MARK]:
             raise self._refused(name, "has the name that hipwright gives its mark")
-        if self.platform is Platform.WINDOWS:
-            for part in parts:
-                if _WINDOWS_REFUSES & set(part) or part[-1] in ". " or is_device(part):
-                    raise self._refused(name, "has a name that Windows refuses")
+        if self.platform is Platform.WINDOWS and not all(map(is_windows_name, parts)):
+            raise self._refused(name, "has a name that Windows refuses")
         return "/".join(parts)
 
     def _is_above(self, path: str) -> bool:

@@ -5,39 +5,21 @@ Installers write one over the other in silence, and uninstalling either takes th
 
 from __future__ import annotations
 
-import fnmatch
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from build_tools.errors import HipwrightError, Where
+from build_tools.errors import HipwrightError
 from build_tools.types import Platform
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
-__all__ = ["refuse_clashes", "refuse_reserved"]
-
-_RESERVED: Final = ("__init__.py", "_set.json", ".devel_links", ".rocm_sdk.*")
-"""What hipwright's own files in a package, and those of the tree that is made of the devel package, are called, at the top."""
-
-
-def refuse_reserved(paths: Iterable[tuple[str, Path]]) -> None:
-    """Refuse files of artifacts, given with their places, that stand where ours belong.
-
-    Raises
-    ------
-    HipwrightError
-        ``bad-artifact``.
-    """
-    for path, source in paths:
-        top = path.split("/", maxsplit=1)[0].casefold()
-        if any(fnmatch.fnmatchcase(top, name) for name in _RESERVED):
-            message = f"{path} is what a file of the packages themselves is called, and no artifact may bring it"
-            raise HipwrightError("bad-artifact", message, where=Where(file=source))
+__all__ = ["refuse_clashes"]
 
 
 def refuse_clashes(packages: Iterable[tuple[str, Iterable[str]]], *, platform: Platform) -> None:
-    """Refuse packages of which two own one installed path, be it with the same bytes, or one has a file where another has a folder.
+    """Refuse packages of which two own one installed path, be it with the same bytes, or that have a file where there is a folder.
+
+    Two files of one package clash too where the system takes their names for one.
 
     Parameters
     ----------
@@ -56,9 +38,16 @@ def refuse_clashes(packages: Iterable[tuple[str, Iterable[str]]], *, platform: P
     for name, paths in packages:
         for path in paths:
             place = path.casefold() if platform is Platform.WINDOWS else path
-            other, _ = files.setdefault(place, (name, path))
+            other, spelled = files.setdefault(place, (name, path))
             if other != name:
                 raise _clash(f"{path} is in both {other} and {name}")
+            if spelled != path:
+                message = (
+                    f"{spelled} and {path} of {name} are one file on Windows, which does not tell capital letters from small ones"
+                )
+                raise HipwrightError(
+                    "bad-artifact", message, hint="give one of them another name, or leave it out of the artifact"
+                )
             parts = place.split("/")
             for end in range(1, len(parts)):
                 folders.setdefault("/".join(parts[:end]), name)

@@ -15,7 +15,7 @@ from build_tools.config.rocm_packages import package_table
 from build_tools.errors import HipwrightError
 from build_tools.receipts.record import to_json
 from build_tools.rocm.artifacts.catalog import read_catalog
-from build_tools.rocm.packages.clashes import refuse_clashes, refuse_reserved
+from build_tools.rocm.packages.clashes import refuse_clashes
 from build_tools.rocm.packages.describe import describe, families_of
 from build_tools.rocm.packages.devel import lay_out_devel
 from build_tools.rocm.packages.inputs import (
@@ -30,6 +30,7 @@ from build_tools.rocm.packages.inputs import (
 )
 from build_tools.rocm.packages.layout import lay_out
 from build_tools.rocm.packages.metadata import scripts_of
+from build_tools.rocm.packages.names import refuse_names
 from build_tools.rocm.packages.payload import payload_files, source_files
 from build_tools.rocm.packages.run_paths import room_of, with_run_paths
 from build_tools.rocm.packages.scan import scan
@@ -157,7 +158,7 @@ def make_plan(request: PackageRequest, *, say: Callable[[str], None], progress: 
     description = describe(selection, table, version=version, platform=platform, elsewhere=request.elsewhere)
     notes = [*require_whole(selection.artifacts), *_of_no_use(catalog, table), *uneven(selection)]
     items = [item for artifact in selection.artifacts for item in artifact.items]
-    refuse_reserved((item.path, item.source) for item in items)
+    refuse_names(((item.path, item.source) for item in items), platform=platform)
     facts = scan(items, platform=platform, jobs=request.jobs, progress=progress)
 
     laid = [_laid(portion, facts, table=table, platform=platform) for portion in selection.runtime]
@@ -180,6 +181,8 @@ def make_plan(request: PackageRequest, *, say: Callable[[str], None], progress: 
         )
         for portion in selection.devel
     ]
+    for tree in trees:
+        refuse_clashes([(tree.portion.distribution, (*tree.files, *tree.links))], platform=platform)
     contents: tuple[Laid | DevelTree, ...] = (*laid, *trees)
     names = {path.rpartition("/")[2] for content in contents for path in content.files}
     machine = _machine(facts.values())

@@ -197,6 +197,25 @@ def test_no_artifact_brings_what_the_packages_own_files_are_called(windows: Path
     assert caught.value.code.name == "bad-artifact"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files to begin with")
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (("bin/aux.txt",), "no file or folder 'aux.txt'"),
+        (("include/hip.",), "no file or folder 'hip.'"),
+        (("include/Twice.h", "include/twice.h"), "are one file on Windows"),
+    ],
+    ids=["device", "dot", "case"],
+)
+def test_names_that_windows_cannot_have_are_refused_when_packages_are_planned(
+    windows: Path, names: tuple[str, ...], told: str
+) -> None:
+    write_artifact(windows, "hipdnn_dev_generic", {name: name.encode() for name in names})
+    with pytest.raises(HipwrightError, match=told) as caught:
+        _plan(windows)
+    assert caught.value.code.name == "bad-artifact"
+
+
 @pytest.mark.parametrize(
     ("ours", "theirs"), [("bin/clash", "bin/clash/file"), ("bin/clash/file", "bin/clash"), ("bin/a", "bin/A")]
 )

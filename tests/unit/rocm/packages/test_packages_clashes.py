@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from build_tools.errors import HipwrightError
-from build_tools.rocm.packages.clashes import refuse_clashes, refuse_reserved
+from build_tools.rocm.packages.clashes import refuse_clashes
 from build_tools.types import Platform
 
 
@@ -32,10 +30,10 @@ def test_one_path_has_one_owner(first: str, second: str, platform: Platform, tol
     assert caught.value.code.name == "bad-artifact"
 
 
-@pytest.mark.parametrize(("path", "reserved"), [("_set.json", True), (".ROCM_SDK.files", True), ("lib/_set.json", False)])
-def test_what_our_own_files_are_called_is_taken(path: str, *, reserved: bool) -> None:
-    if not reserved:
-        refuse_reserved([(path, Path("x"))])
-        return
-    with pytest.raises(HipwrightError, match="no artifact may bring it"):
-        refuse_reserved([(path, Path("x"))])
+@pytest.mark.parametrize("paths", [["lib/A.dll", "lib/a.dll"], ["Lib/a.dll", "lib/a.dll"], ["lib/A", "lib/a/b"]])
+def test_names_that_windows_takes_for_one_are_not_in_one_package(paths: list[str]) -> None:
+    refuse_clashes([("one", paths)], platform=Platform.LINUX)
+    with pytest.raises(HipwrightError) as caught:
+        refuse_clashes([("one", paths)], platform=Platform.WINDOWS)
+    assert caught.value.code.name == "bad-artifact"
+    assert paths[0] in caught.value.message
