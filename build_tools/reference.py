@@ -294,11 +294,13 @@ def _support(table: SupportTable) -> str:
 
 
 def _option_row(option: Option) -> tuple[str, str, str]:
-    flags = ", ".join(f"`{flag}`" for flag in (_shown(option), *option.other_flags))
+    aliases = (*option.other_flags, *(flag for flag, _value in option.short_for))
+    flags = ", ".join(f"`{flag}`" for flag in (_shown(option), *aliases))
     names = ", ".join(f"`{name}`" for name in (option.environment, *option.other_environment))
     facts = [option.help.replace("<", r"\<")]
     if option.choices:
         facts.append(f"One of {', '.join(f'`{choice}`' for choice in option.choices)}.")
+    facts += [f"`{flag}` is `{option.flag} {value}`." for flag, value in option.short_for]
     if option.repeatable:
         facts.append("Several: again, or with commas." if option.kind == "names" else "Several: again.")
     if option.says:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os.path
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -221,7 +221,8 @@ class Workplace:
         base = read_base_index(self.machine, self.runner, python=self.python, cwd=self.typed_in)
         settings = self.settings
         named = (*settings.rocm_find_links, settings.rocm_index_url, *settings.find_links, settings.index_url)
-        return base.knowing(tuple(place for place in named if place))
+        base = base.knowing(tuple(place for place in named if place))
+        return replace(base, no_cache=True) if settings.disable_cache else base
 
     @property
     def visual_studio(self) -> VisualStudio | None:

@@ -355,12 +355,12 @@ def _pip_places(base: BaseIndex) -> list[str]:
         ("--cert", base.cert),
         ("--client-cert", base.client_cert),
         ("--proxy", base.proxy),
-        ("--cache-dir", base.cache_dir),
+        ("--cache-dir", None if base.no_cache else base.cache_dir),
         ("--timeout", f"{base.timeout:g}"),
     ):
         if value is not None:
             options += [option, str(value)]
-    return options
+    return [*options, *(["--no-cache-dir"] if base.no_cache else [])]
 
 
 def _uv_places(base: BaseIndex) -> list[str]:
@@ -374,7 +374,7 @@ def _uv_places(base: BaseIndex) -> list[str]:
         options += ["--find-links", place]
     for host in base.trusted_hosts:
         options += ["--allow-insecure-host", host]
-    return options
+    return [*options, *(["--no-cache"] if base.no_cache else [])]
 
 
 def _uv_environment(base: BaseIndex) -> dict[str, str]:

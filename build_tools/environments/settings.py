@@ -52,7 +52,7 @@ _FALSE: Final = frozenset({"", "0", "false", "no", "off"})
 _TIMEOUT: Final = 60.0
 _SHOWN: Final = (
     "index-url", "extra-index-url", "find-links", "no-index", "constraint", "cert", "client-cert", "proxy", "trusted-host",
-    "timeout", "cache-dir",
+    "timeout", "cache-dir", "no-cache-dir",
 )  # fmt: skip
 
 
@@ -91,6 +91,8 @@ class BaseIndex:
         Seconds that a connection may be silent.
     cache_dir
         pip's cache, where the machine names another one than pip's default.
+    no_cache
+        Whether installers neither take from their caches nor keep anything there.
     owned_places
         Where owned packages come from, for their users and passwords alone; no part of the base index.
     origins
@@ -110,6 +112,7 @@ class BaseIndex:
     trusted_hosts: tuple[str, ...] = ()
     timeout: float = _TIMEOUT
     cache_dir: Path | None = None
+    no_cache: bool = False
     owned_places: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
 
@@ -166,6 +169,7 @@ class BaseIndex:
             "trusted-host": " ".join(self.trusted_hosts),
             "timeout": f"{self.timeout:g}",
             "cache-dir": str(self.cache_dir or ""),
+            "no-cache-dir": "true" if self.no_cache else "",
         }
         return tuple(
             SettingRow(name=name, value=values[name], origin=self.origins.get(name, "default")) for name in _SHOWN if values[name]
@@ -253,6 +257,8 @@ def read_base_index(
         trusted_hosts=tuple(values.get("trusted-host", "").split()),
         timeout=_seconds(values),
         cache_dir=file("cache-dir"),
+        # pip takes any value of this setting for yes, `false` too.
+        no_cache="no-cache-dir" in values,
         origins=origins,
     )
 

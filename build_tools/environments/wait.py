@@ -24,6 +24,7 @@ def when_there(
     *,
     within: float | None,
     say: Callable[[str], None],
+    pause: float | None = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> T:
@@ -37,6 +38,8 @@ def when_there(
         Seconds that it may take in all; None asks once.
     say
         Told what is waited for, whenever that changes.
+    pause
+        Seconds at the most between two calls; a quarter of a minute when not given.
     clock, sleep
         The seconds that have gone by, and how to let some go by.
 
@@ -46,7 +49,8 @@ def when_there(
         What ``ask`` raises; when the time is over, its last word with how long was waited. What can never appear is not waited for.
     """
     began = clock()
-    pause, told = _FIRST_PAUSE, ""
+    longest = _LONGEST_PAUSE if pause is None else pause
+    following, told = min(_FIRST_PAUSE, longest), ""
     while True:
         try:
             return ask()
@@ -61,5 +65,5 @@ def when_there(
             if error.message != told:
                 told = error.message
                 say(f"waiting for at most {left:.0f} s: {told}")
-        sleep(min(pause, left))
-        pause = min(pause * 2, _LONGEST_PAUSE)
+        sleep(min(following, left))
+        following = min(following * 2, longest)

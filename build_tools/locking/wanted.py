@@ -79,6 +79,7 @@ def choose(
     today: date,
     within: float | None,
     say: Callable[[str], None],
+    pause: float | None = None,
 ) -> Chosen:
     """Choose the files of all owned packages that a wish needs, waiting within a bound for what is not offered yet.
 
@@ -94,7 +95,7 @@ def choose(
         As for :func:`build_tools.environments.resolve.lock_owned`.
     today
         The day that ages are counted from, in UTC.
-    within, say
+    within, say, pause
         As for :func:`build_tools.environments.wait.when_there`.
 
     Raises
@@ -108,6 +109,7 @@ def choose(
         lambda: _Choosing(wish=wish, places=places(), interpreter=interpreter, network=network, cache=cache).choose(today),
         within=within,
         say=say,
+        pause=pause,
     )
 
 

@@ -91,6 +91,15 @@ class HowOptions:
         "how",
         "Seconds to wait for packages that are still appearing, or that fetching artifacts, or one run of an example, may take.",
         metavar="SECONDS",
+        other_flags=("--install-retry-timeout-seconds",),
+    )
+    wait_between: int | None = declare(
+        None,
+        "integer",
+        "how",
+        "Seconds at the most between two looks whether packages have appeared.",
+        metavar="SECONDS",
+        other_flags=("--install-retry-wait-between-seconds",),
     )
     clean: bool = declare(False, "flag", "how", "Make anew what is there already.")
     jobs: int | None = declare(

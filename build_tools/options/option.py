@@ -43,7 +43,7 @@ class Option:
     ``field_name`` is the field of the settings that holds the value. ``kind`` says how a text becomes a value: ``path`` and ``location`` (a path or a URL) are relative to where they were given;
     ``names`` is a comma list, ``requirements`` are parted by blanks, ``locations``, ``patterns`` and ``assignments`` (``NAME=VALUE``) are
     repeatable; a ``flag-or-text`` is a flag that may have a text. ``words`` are texts
-    that a location takes for themselves. ``per_project`` makes one option per project, its flag in
+    that a location takes for themselves. ``short_for`` are flags without a value that stand for one of the option's, each with that value. ``per_project`` makes one option per project, its flag in
     the form ``--<project>-<name>``. Options with the same ``says`` say the same thing differently.
     """
 
@@ -56,6 +56,7 @@ class Option:
     choices: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
     other_flags: tuple[str, ...] = ()
+    short_for: tuple[tuple[str, str], ...] = ()
     other_environment: tuple[str, ...] = ()
     per_project: bool = False
     says: str | None = None
@@ -93,4 +94,4 @@ def flags_of(option: Option, projects: Iterable[str]) -> dict[str, str | None]:
     """Return an option's flags, each with the project that it speaks of (None for an ordinary option)."""
     if option.per_project:
         return {f"--{project}-{option.name}": project for project in projects}
-    return dict.fromkeys((option.flag, *option.other_flags))
+    return dict.fromkeys((option.flag, *option.other_flags, *(flag for flag, _value in option.short_for)))

@@ -126,6 +126,10 @@ class PackageOptions:
         "What installs; uv where there is one when not given.",
         choices=("pip", "uv"),
         metavar="pip|uv",
+        short_for=(("--use-uv", "uv"),),
+    )
+    disable_cache: bool = declare(
+        False, "flag", "packages", "Let the installer neither take from its cache nor keep anything in it."
     )
     activate_in_future_github_actions_steps: bool = declare(
         False, "flag", "packages", "Activate the environment for the following steps of this GitHub Actions job."

@@ -61,8 +61,10 @@ def command_parser(command: Command, projects: Sequence[str], prog: str) -> argp
             for flag, project in flags_of(option, projects).items():
                 known.append(flag)
                 target = f"{option.name}\0{project or ''}"
-                if option.kind == "flag":
-                    section.add_argument(flag, dest=target, action="append_const", const="1", help=option.help)
+                const = dict(option.short_for).get(flag, "1" if option.kind == "flag" else None)
+                if const is not None:
+                    text = option.help if option.kind == "flag" else f"The same as {option.flag} {const}."
+                    section.add_argument(flag, dest=target, action="append_const", const=const, help=text)
                     continue
                 if option.kind == "flag-or-text":
                     section.add_argument(

@@ -86,6 +86,7 @@ def setup_venv(workplace: Workplace) -> dict[str, Any]:
         today=datetime.now(tz=UTC).date(),
         within=settings.timeout,
         say=console.say,
+        pause=settings.wait_between,
     )
     tell_chosen(chosen, places[-1], workplace)
     guard = workplace.cache / "locks" / f"environment-{digest.of_value(str(folder))[:16]}.lock"

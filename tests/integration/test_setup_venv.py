@@ -284,6 +284,27 @@ def test_a_version_that_is_still_appearing_is_waited_for(own: Path, tmp_path: Pa
     assert any("waiting" in line and "rocm-sdk-devel" in line for line in memory_of(place).said)
 
 
+@pytest.mark.parametrize("installer", ["pip", "uv"])
+@pytest.mark.parametrize("disabled", [False, True])
+def test_no_cache_of_an_installer_is_touched_where_that_is_asked_for(
+    own: Path, tmp_path: Path, installer: str, *, disabled: bool
+) -> None:
+    index = make_index(tmp_path / "simple", [make_wheel(tmp_path / "w", "plain-dep", "1.5")])
+    machine = {"PIP_INDEX_URL": index.as_uri()}
+    place = desk(
+        tmp_path, installer=installer, machine=machine, find_links=(str(own),), packages=("torch",), disable_cache=disabled
+    )
+    assert versions(setup_venv(place))["plain-dep"] == "1.5"
+    (log,) = (place.work_dir / "logs" / "setup_venv").iterdir()
+    option = {"pip": "--index-url", "uv": "--default-index"}[installer]
+    from_index = [line for line in log.read_text(encoding="utf-8").splitlines() if f"{option} {index.as_uri()}" in line]
+    assert from_index
+    assert all(("--no-cache" in line) is disabled for line in from_index)
+    kept = [path for path in (tmp_path / "home").rglob("plain_dep*") if path.is_file() or path.is_dir()]
+    # pip keeps nothing of what lies on the disk.
+    assert bool(kept) is (installer == "uv" and not disabled), kept
+
+
 def test_a_rocm_of_the_machine_is_told_and_not_used(own: Path, tmp_path: Path) -> None:
     stray = StubSdk(version="6.2.0").write_tree(tmp_path / "opt" / "rocm")
     place = desk(

@@ -79,6 +79,14 @@ def test_a_pip_that_is_to_be_quiet_is_heard(tmp_path: Path) -> None:
     assert base.index_url == "https://global.example/simple"
 
 
+def test_a_machine_that_keeps_no_cache_gets_none(tmp_path: Path) -> None:
+    assert not read(tmp_path).no_cache
+    # pip takes every value of this setting for yes.
+    for told in (read(tmp_path, PIP_NO_CACHE_DIR="false"), read(tmp_path, "[global]\nno-cache-dir = true\n")):
+        assert told.no_cache
+        assert {row.name: row.value for row in told.rows()}["no-cache-dir"] == "true"
+
+
 def test_relative_places_are_relative_to_where_the_command_was_typed(tmp_path: Path) -> None:
     base = read(
         tmp_path, PIP_FIND_LINKS="wheels ~/mine", HOME="/home/me", PIP_CONSTRAINT="c.txt", PIP_CERT="ca.pem", PIP_NO_INDEX="1"

@@ -105,6 +105,21 @@ def test_the_wait_has_an_end_which_says_what_was_missing(tmp_path: Path) -> None
     assert len(said) == 1
 
 
+@pytest.mark.parametrize(("pause", "slept"), [(3, [1, 2, 3, 3, 1]), (0.5, [0.5] * 20), (60, [1, 2, 4, 3])])
+def test_the_longest_pause_is_what_is_asked_for(tmp_path: Path, pause: float, slept: list[float]) -> None:
+    clock = Clock()
+    with pytest.raises(HipwrightError):
+        when_there(
+            lambda: lock(PackageSource(find_links=(str(tmp_path),)), tmp_path, "rocm"),
+            within=10,
+            say=lambda _line: None,
+            pause=pause,
+            clock=clock,
+            sleep=clock.sleep,
+        )
+    assert clock.slept == slept
+
+
 def test_without_a_bound_it_is_asked_once_and_the_option_is_named(tmp_path: Path) -> None:
     clock = Clock()
     with pytest.raises(HipwrightError) as caught:

@@ -79,6 +79,27 @@ def test_names_that_systems_use_today_are_read_as_aliases() -> None:
     assert read(BUILD, ["--target", "gfx1100"]).settings.gfx == ("gfx1100",)
 
 
+def test_the_options_of_today_s_set_up_script_are_other_ways_to_say_ours() -> None:
+    command = COMMANDS["setup_venv"]
+    arguments = ["--use-uv", "--disable-cache", "--install-retry-timeout-seconds", "180"]
+    resolved = read(command, [*arguments, "--install-retry-wait-between-seconds=15"])
+    settings = resolved.settings
+    assert (settings.installer, settings.disable_cache, settings.timeout, settings.wait_between) == ("uv", True, 180, 15)
+    ours = ["--installer", "uv", "--disable-cache", "--timeout", "180", "--wait-between", "15"]
+    assert read(command, ours).settings == settings
+    again = to_arguments(resolved, command, project=None)
+    assert "--use-uv" not in again
+    assert read(command, again).settings == settings
+
+
+def test_a_flag_that_stands_for_a_value_contradicts_another_value() -> None:
+    command = COMMANDS["setup_venv"]
+    assert read(command, ["--use-uv", "--installer", "uv"]).settings.installer == "uv"
+    error = refused(command, ["--use-uv", "--installer", "pip"])
+    assert (error.code.name, error.message) == ("option-conflict", "--installer is given twice, as 'uv' and 'pip'")
+    assert read(command, ["--use-uv"], {"HIPWRIGHT_INSTALLER": "pip"}).settings.installer == "uv"
+
+
 def test_a_higher_level_overrules_another_way_of_saying_the_same() -> None:
     resolved = read(BUILD, ["--gpu-family", "gfx94X-dcgpu"], {"PYTORCH_ROCM_ARCH": "gfx90a"})
     assert resolved.settings.gpu_family == "gfx94X-dcgpu"
