@@ -112,9 +112,11 @@ def parse_source(
             raise HipwrightError("bad-option-value", f"{option_prefix}{option} is empty; a folder or an address is needed")
         if (scheme := foreign_scheme(text)) is not None:
             message = f"{option_prefix}{option} {redact(text)}: hipwright does not read addresses of the kind {scheme}:"
-            raise HipwrightError(
-                "bad-option-value", message, hint="name a folder, or an address that begins with https:, http: or file:"
-            )
+            hint = "name a folder, or an address that begins with https:, http: or file:"
+            if text.lower().startswith("s3://"):
+                run = f"{option_prefix if option_prefix != '--' else '--from-'}run-id"
+                hint = f"fetch them, aws s3 sync {redact(text)} DIR, and name DIR; a run's packages are named by {run} ID --store s3://BUCKET"
+            raise HipwrightError("bad-option-value", message, hint=hint)
         if is_url(text) and bears_query(text):
             message = (
                 f"{option_prefix}{option} {redact(text).partition('?')[0]}: its query may be a secret, and addresses are recorded"

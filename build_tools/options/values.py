@@ -100,7 +100,7 @@ def _one(option: Option, given: Given) -> Any:  # noqa: ANN401 - the field's own
         case "path":
             return absolute(given)
         case "location":
-            return given.text if given.text in option.words else _location(given)
+            return given.text if given.text in option.words else _place(option, given)
         case _:
             return _text(option, given)
 
@@ -205,6 +205,14 @@ def absolute(given: Given) -> Path:
         raise HipwrightError("bad-option-value", f"{given.origin} is a path that is no UTF-8: {given.text!r}") from None
     # Lexical, so that a link in the person's own path stays as it was typed.
     return Path(*(given.base / Path(given.text).expanduser()).parts)
+
+
+def _place(option: Option, given: Given) -> str:
+    if not given.text.strip() and option.name.endswith("index-url"):
+        # Today's set-up script takes an empty index for "no index at all".
+        hint = "leave it out: what no named source has comes from the base index, and from none with PIP_NO_INDEX=1"
+        raise HipwrightError("bad-option-value", f"{given.origin} is empty; an address or a folder is needed", hint=hint)
+    return _location(given)
 
 
 def _location(given: Given) -> str:

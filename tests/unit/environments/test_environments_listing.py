@@ -163,6 +163,15 @@ def test_options_become_a_source(tmp_path: Path) -> None:
         parse_source(index_url="", folder=tmp_path, option_prefix="--rocm-")
 
 
+@pytest.mark.parametrize(("prefix", "run"), [("--", "--from-run-id"), ("--rocm-", "--rocm-run-id")])
+def test_whoever_names_a_bucket_is_told_how_its_packages_are_installed(tmp_path: Path, prefix: str, run: str) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        parse_source(find_links=["s3://bucket/x"], folder=tmp_path, option_prefix=prefix)
+    hint = caught.value.hint or ""
+    assert "aws s3 sync s3://bucket/x DIR" in hint
+    assert f"{run} ID --store" in hint
+
+
 @pytest.mark.parametrize("text", ["ftp://x", "s3://bucket/x", "s3:x", "c:x", "htps://host.invalid/simple"])
 @pytest.mark.parametrize("option", ["find-links", "index-url"])
 def test_an_address_of_another_kind_is_no_folder(tmp_path: Path, text: str, option: str) -> None:

@@ -92,6 +92,13 @@ def test_the_options_of_today_s_set_up_script_are_other_ways_to_say_ours() -> No
     assert read(command, again).settings == settings
 
 
+@pytest.mark.parametrize("flag", ["--index-url", "--rocm-index-url"])
+def test_an_empty_index_names_the_setting_that_means_none(flag: str) -> None:
+    error = refused(COMMANDS["setup_venv"], [flag, ""])
+    assert error.code.name == "bad-option-value"
+    assert "PIP_NO_INDEX=1" in (error.hint or "")
+
+
 def test_a_flag_that_stands_for_a_value_contradicts_another_value() -> None:
     command = COMMANDS["setup_venv"]
     assert read(command, ["--use-uv", "--installer", "uv"]).settings.installer == "uv"
