@@ -17,7 +17,7 @@ from build_tools.builds.variables import BuildFolders
 from build_tools.builds.workshop import Bench
 from build_tools.environments.make import environment_digest, finished_environment
 from build_tools.errors import HipwrightError, Where
-from build_tools.files import remove_tree, write_bytes, write_text
+from build_tools.files import hold, remove_tree, write_bytes, write_text
 from build_tools.locking.places import wanted_family
 from build_tools.pipeline.build_wishes import wishes_of
 from build_tools.pipeline.build_workshop import developing, subject_of, told_jobs
@@ -90,7 +90,8 @@ def develop(chain: Chain) -> None:
     Raises
     ------
     HipwrightError
-        What provisioning raises; ``bad-source-tree``; ``unmet-requirement``; ``no-compiler``; ``build-failed``.
+        What provisioning raises; ``bad-source-tree``; ``unmet-requirement``; ``no-compiler``; ``build-failed``; ``locked`` when another
+        run works with the tree, and nobody is to wait.
     WouldRun
         In a dry run.
     """
@@ -102,10 +103,13 @@ def develop(chain: Chain) -> None:
     began = time.monotonic()
     folder = place.work_dir / "develop" / project.name / chain.python_tag
     log = place.work_dir / "logs" / project.name / f"develop-{chain.python_tag}.log"
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)
     runner = dataclasses.replace(place.runner.with_record(), on_line=console.line)
-    with console.group(f"develop {project.name}"):
+    # Two builds in one tree would take each other's objects away, and who moves the tree would do so under a compiler.
+    purpose = f"the build of {project.name} in {chain.tree}"
+    guard = hold(place.lock_file(f"src-{project.name}"), purpose=purpose, wait=place.settings.wait, on_wait=console.say)
+    with guard, console.group(f"develop {project.name}"):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.unlink(missing_ok=True)
         sdk = _provision(chain, folder, runner, log)
         begins = build_folder(project, chain.tree)
         if begins is None:

@@ -11,6 +11,8 @@ import pytest
 
 from build_tools.builds.workshop import Bench
 from build_tools.console.events import Said
+from build_tools.errors import HipwrightError
+from build_tools.files import hold
 from build_tools.pipeline import develop
 from build_tools.pipeline.develop import _tell_launcher
 from tests.support.builds import project, tree
@@ -85,3 +87,19 @@ def test_cmake_s_logs_are_looked_for_in_the_tree(tmp_path: Path, monkeypatch: py
             chain, cast("Any", None), chain.tree / "python", folder=tmp_path / "x", runner=cast("Any", None), log=tmp_path
         )
     assert caught.value.args == (chain.tree,)
+
+
+def test_a_tree_is_compiled_in_by_one_run_at_a_time(tmp_path: Path) -> None:
+    place = workplace(tmp_path, wait=False)
+    toy = project()
+    log = place.work_dir / "logs" / toy.name / "develop-cp312.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("of the run that compiles")
+    chain: Any = SimpleNamespace(tree=tmp_path / "tree", project=toy, workplace=place, python_tag="cp312")
+    with (
+        hold(place.lock_file(f"src-{toy.name}"), purpose="the other build", wait=False, on_wait=lambda _text: None),
+        pytest.raises(HipwrightError, match="the other build") as caught,
+    ):
+        develop.develop(chain)
+    assert caught.value.code.name == "locked"
+    assert log.read_text() == "of the run that compiles"
