@@ -9,11 +9,16 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.support.s3 import S3Server
+
+# How long an example takes says how busy the machine is, and nothing of the code.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 collect_ignore: Final = ["cases"]
 """Inputs of tests: the tests in there are for wheels that are made of them."""
