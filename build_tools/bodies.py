@@ -192,6 +192,24 @@ def _doctor(_command: Command, _project: ProjectName | None, workplace: Workplac
     return doctor(workplace)
 
 
+def _hip_check(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.hip_check import hip_check  # noqa: PLC0415
+
+    return hip_check(workplace)
+
+
+def _test_extension(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.test_extension import test_extension  # noqa: PLC0415
+
+    return test_extension(workplace)
+
+
+def _new_project(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.new_project import new_project  # noqa: PLC0415
+
+    return new_project(workplace)
+
+
 def _profile(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.pipeline.profile import profile  # noqa: PLC0415
 
@@ -236,6 +254,9 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "setup_venv": _setup_venv,
     "update_deps_index": _update_deps_index,
     "doctor": _doctor,
+    "hip_check": _hip_check,
+    "test_extension": _test_extension,
+    "new_project": _new_project,
     "profile": _profile,
     "compare_profiles": _compare_profiles,
     "docker_image": _docker_image,

@@ -241,6 +241,8 @@ CODES: Final[Mapping[str, Code]] = _table(
     ),
     ("wheel-not-tested", Kind.FINDING, "Tests ran without importing the wheel under test."),
     ("foreign-import", Kind.FINDING, "An import came from outside the environment under test."),
+    ("hip-unavailable", Kind.MACHINE, "Programs of an environment cannot use HIP on this machine."),
+    ("no-gpu-targets", Kind.INPUT, "No GPU targets were found for a project, and none never means all of them."),
     ("no-examples", Kind.FINDING, "No example was named, or none of them ran."),
     ("examples-failed", Kind.FINDING, "An example that was profiled did not pass."),
     ("profile-worse", Kind.FINDING, "An example takes more than before, no longer runs, or is gone."),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
@@ -16,11 +16,10 @@ from build_tools.errors import HipwrightError
 from build_tools.receipts.values import FlagValue
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from build_tools.config.wheel_demands import Flag
     from build_tools.process import Runner
-    from build_tools.receipts.values import EnvironmentRecord
 
 __all__ = ["TIME_LIMIT", "prove_import"]
 
@@ -41,17 +40,25 @@ class _Answer(msgspec.Struct, frozen=True):
     value: bool | int | str | None = None
 
 
+class _Environment(Protocol):
+    """What has an interpreter."""
+
+    @property
+    def python(self) -> str | Path: ...
+
+
 def prove_import(
     module: str,
     wheel: str,
     *,
-    environment: EnvironmentRecord,
+    environment: _Environment,
     runner: Runner,
     folder: Path,
     log: Path,
     flags: Sequence[Flag] = (),
     so: str = "nothing is built on it",
     limit: float = TIME_LIMIT,
+    variables: Mapping[str, str] | None = None,
 ) -> tuple[FlagValue, ...]:
     """Import a module of a wheel with the environment's interpreter, started in an empty folder, with no variables of the caller.
 
@@ -77,6 +84,8 @@ def prove_import(
         What does not happen when it fails, for the message.
     limit
         Seconds that it may take.
+    variables
+        What the process gets beyond the runner's environment.
 
     Raises
     ------
@@ -96,7 +105,7 @@ def prove_import(
             [environment.python, *_ISOLATED, Path(import_probe.__file__), module, mark, answers, *(flag.name for flag in flags)],
             cwd=folder,
             log=log,
-            env={"PATH": path},
+            env={"PATH": path, **(variables or {})},
             timeout=limit,
             check=False,
             what=f"the import of {module}",

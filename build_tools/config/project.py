@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
 
 from build_tools.config.build_recipe import Build
+from build_tools.config.extension import Extension
 from build_tools.config.fields import Minutes, NonEmpty, Sha256Text, Table
 from build_tools.config.load import line_of, parse_toml, read_toml
 from build_tools.config.pins import CommitFilePin, Pin, RefKind, RelatedCommitsPin, VersionFilePin
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "PROJECT_NAME",
     "VERSION_PLACE",
     "CommitFilePin",
     "EmbeddedOrigin",
@@ -44,7 +46,8 @@ __all__ = [
 ]
 
 
-_PROJECT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
+PROJECT_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
+"""What a project may be called."""
 _DISTRIBUTION: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 VERSION_PLACE: Final = "{version}"
 """What stands for the version in the forms of a project's release branches and tags."""
@@ -161,6 +164,7 @@ class Project(Table, frozen=True, kw_only=True):
     wheel: Wheel
     check: Check = Check()
     tests: Tests = Tests()
+    extension: Extension = Extension()
 
     @property
     def version_suffix(self) -> Literal["rocm", "none"]:
@@ -173,7 +177,7 @@ def project_names(external_builds: Path) -> tuple[ProjectName, ...]:
 
     The others are told by :func:`load_project`, which every command that works on a project calls.
     """
-    return tuple(sorted(ProjectName(name) for name in _folders(external_builds) if _PROJECT_NAME.fullmatch(name)))
+    return tuple(sorted(ProjectName(name) for name in _folders(external_builds) if PROJECT_NAME.fullmatch(name)))
 
 
 def session_name(name: ProjectName) -> str:
@@ -191,7 +195,7 @@ def load_project(external_builds: Path, name: ProjectName) -> Project:
         bears another name than its folder; and when a project beside it lies in a folder whose name no project can have.
     """
     for folder in sorted(_folders(external_builds)):
-        if not _PROJECT_NAME.fullmatch(folder):
+        if not PROJECT_NAME.fullmatch(folder):
             message = f"{folder!r} is no name for a project: sessions and options are named after it"
             hint = "call the folder by lower-case letters, digits and hyphens, the first no hyphen"
             raise HipwrightError("bad-data-file", message, where=Where(file=external_builds / folder / "project.toml"), hint=hint)
@@ -286,7 +290,7 @@ def _wrong_pins(project: Project) -> Iterator[_Wrong]:
         steps: list[str | int] = ["pins", number]
         if pin.project == project.name:
             yield [*steps, "project"], "a project cannot state its own pin in its own tree"
-        if pin.project is not None and not _PROJECT_NAME.fullmatch(pin.project):
+        if pin.project is not None and not PROJECT_NAME.fullmatch(pin.project):
             yield [*steps, "project"], f"{pin.project!r} is no name of a project"
         if pin.project is None and pin.when is not None:
             yield [*steps, "when"], "a file beside project.toml speaks for every ref: only another project's tree is at one"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from build_tools.environments.settings import BaseIndex
     from build_tools.process import Runner
 
-__all__ = ["Installer", "PipInstaller", "UvInstaller", "choose_installer"]
+__all__ = ["Installer", "PipInstaller", "UvInstaller", "choose_installer", "pip_places"]
 
 _SECONDS: Final = 2 * 3600.0
 _OLDEST_UV: Final = (0, 9)
@@ -134,14 +134,14 @@ class PipInstaller:
     def install_pins(self, requirements: Path) -> tuple[Resolved, ...]:
         """See :meth:`Installer.install_pins`."""
         options = ["--no-deps", "--require-hashes", "--requirement", str(requirements)]
-        self._install([*_pip_places(self.base), *options, "--report", str(self._report("pins"))])
+        self._install([*pip_places(self.base), *options, "--report", str(self._report("pins"))])
         return from_report(self._report("pins"))
 
     def resolve_base(self, requirements: Path, constraints: Sequence[str], links: Sequence[Path]) -> tuple[Resolved, ...]:
         """See :meth:`Installer.resolve_base`."""
         given = [part for constraint in constraints for part in ("--constraint", constraint)]
         options = ["--dry-run", "--requirement", str(requirements), *given, *_links(links)]
-        self._install([*_pip_places(self.base), *options, "--report", str(self._report("base"))])
+        self._install([*pip_places(self.base), *options, "--report", str(self._report("base"))])
         return from_report(self._report("base"))
 
     def install_base(self, resolved: Sequence[Resolved], links: Sequence[Path]) -> None:
@@ -154,7 +154,7 @@ class PipInstaller:
         requirements = self.notes / "resolved.txt"
         write_text(requirements, "\n".join(lines) + "\n")
         options = ["--no-deps", *(("--require-hashes",) if hashed else ()), "--requirement", str(requirements), *_links(links)]
-        self._install([*_pip_places(self.base), *options])
+        self._install([*pip_places(self.base), *options])
 
     def askers(self, name: NormalizedName, requirements: Path, links: Sequence[Path]) -> tuple[str, ...]:  # noqa: ARG002 - uv needs them
         """See :meth:`Installer.askers`."""
@@ -327,7 +327,7 @@ def _links(folders: Sequence[Path]) -> list[str]:
     return [part for folder in folders for part in ("--find-links", str(folder))]
 
 
-def _pip_places(base: BaseIndex) -> list[str]:
+def pip_places(base: BaseIndex) -> list[str]:
     """Return the base index as pip's options; ``--index-url`` and the like of pip's configuration are shut off.
 
     Raises

@@ -32,6 +32,14 @@ class MachineOptions:
     hosts: tuple[str, ...] = declare(
         (), "names", "what", "Hosts that the machine has to reach, with a port or 443.", metavar="H:P"
     )
+    git_url: str | None = declare(None, "location", "what", "Repository of a project that is begun.", metavar="URL")
+    default_ref: str = declare("main", "text", "what", "Branch, tag or commit that it is built from as a rule.", metavar="REF")
+    distribution: str | None = declare(
+        None, "text", "what", "Name of its wheel; the project's own when not given.", metavar="NAME"
+    )
+    sdk: str = declare(
+        "rocm", "choice", "what", "Whether its build needs ROCm packages.", choices=("rocm", "none"), metavar="rocm|none"
+    )
     venv: Path | None = declare(None, "path", "where", "Environment that is used as it is.", metavar="DIR")
     output: Path | None = declare(None, "path", "where", "File that the report is written to.", metavar="FILE")
     env: Mapping[str, str] = declare(

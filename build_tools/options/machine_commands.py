@@ -29,6 +29,26 @@ MACHINE_COMMANDS: Final = (
         paths="the folder of an environment",
     ),
     Command(
+        name="hip_check",
+        front="nox",
+        summary="Ask whether an environment can use HIP, and find the GPU targets of a project.",
+        option_names=("projects", "dir", "rocm-path", "gfx", "env", *COMMON),
+        paths="the folder of an environment",
+    ),
+    Command(
+        name="test_extension",
+        front="nox",
+        summary="Install a project's tree editable into an environment that is there, and run its own tests.",
+        option_names=("projects", "dir", "venv", "rocm-path", "gfx", "env", *COMMON),
+    ),
+    Command(
+        name="new_project",
+        front="nox",
+        summary="Begin a recipe: a folder under external-builds with a project.toml and a smoke test.",
+        option_names=("git-url", "default-ref", "distribution", "sdk", "version", "dry-run", *COMMON),
+        words="the name of the project: lower-case letters, digits and hyphens",
+    ),
+    Command(
         name="profile",
         front="nox",
         summary="Measure what examples take: time, memory of host and device.",

@@ -19,6 +19,7 @@ from build_tools.process import Runner, base_environment
 from build_tools.receipts.profile import ExampleProfile, ProfileReport
 from build_tools.receipts.record import read_record
 from build_tools.testing.profile import ProfilePlan, profile_example
+from tests.support.given_environments import bare_environment
 from tests.support.workplaces import memory_of, workplace
 
 if TYPE_CHECKING:
@@ -191,15 +192,7 @@ def test_a_broken_framework_hides_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with nothing in it, made by hand: a link to the interpreter, and where it comes from."""
-    folder = tmp_path_factory.mktemp("environment")
-    (folder / "bin").mkdir()
-    (folder / "bin" / "python").symlink_to(Path(sys.executable).resolve())
-    home = Path(sys.executable).resolve().parent
-    (folder / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = false\nversion = 3\n")
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    (folder / "lib" / version / "site-packages").mkdir(parents=True)
-    return folder
+    return bare_environment(tmp_path_factory.mktemp("environment") / "venv")
 
 
 def profiled(folder: Path, environment: Path, scripts: Mapping[str, str], *words: str, **settings: Any) -> ProfileReport:  # noqa: ANN401 - as the options are

@@ -1,0 +1,204 @@
+"""``test_extension``: install a project's tree editable into an environment that is there, read its flags, and run its own tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from build_tools import files
+from build_tools.builds.import_proof import prove_import
+from build_tools.config.project import load_project
+from build_tools.environments.editable import EditableInstall
+from build_tools.errors import HipwrightError
+from build_tools.pipeline.given_environment import given_environment
+from build_tools.pipeline.hip_check import prober_of, project_targets, tree_of_project
+from build_tools.process import printable
+from build_tools.receipts.record import plain
+from build_tools.testing.outcome import raise_for_outcome
+from build_tools.testing.request import Limits, TestRequest
+from build_tools.testing.run import run_tests
+from build_tools.types import Platform, ProjectName
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from build_tools.config.project import Project
+    from build_tools.pipeline.given_environment import GivenEnvironment
+    from build_tools.receipts.values import FlagValue
+    from build_tools.testing.hip import HipAnswer
+    from build_tools.testing.outcome import TestOutcome
+    from build_tools.workplace import Workplace
+
+__all__ = ["test_extension"]
+
+_COLUMNS: Final = ("what", "result", "passed", "failed", "skipped", "seconds")
+_MINUTE: Final = 60.0
+_COLLECTION: Final = 300.0
+_PYTEST: Final = "pytest>=8"
+
+
+def test_extension(workplace: Workplace) -> dict[str, Any]:
+    """Try the one project that is named.
+
+    Returns
+    -------
+    dict
+        ``installed`` packages, ``flags`` as they were proved, ``tests`` with how each part ended, ``targets``.
+
+    Raises
+    ------
+    HipwrightError
+        ``tests-failed`` and its like with the document; ``flag-differs``, ``import-failed``; ``requirement-missing``,
+        ``install-failed``; ``no-gpu-targets``.
+    """
+    settings, console = workplace.settings, workplace.console
+    if len(settings.projects) != 1:
+        hint = "name it: nox -s test_extension -- --projects NAME --venv DIR"
+        raise HipwrightError("bad-option-value", f"test_extension tries one project, not {len(settings.projects)}", hint=hint)
+    project = load_project(workplace.external_builds, ProjectName(settings.projects[0]))
+    tree = tree_of_project(project, workplace)
+    place = given_environment(settings.venv, workplace, flag="--venv DIR")
+    folder = workplace.work_dir / "test-extension" / project.name
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "test_extension.log"
+    log.unlink(missing_ok=True)
+    document: dict[str, Any] = {"project": project.name, "tree": str(tree), "environment": str(place.folder)}
+    with console.group(f"install {project.name} from {tree}"), files.temporary_folder(folder, "notes") as notes:
+        install = EditableInstall(
+            pip=workplace.python,
+            target=place.python,
+            tree=tree,
+            extras=project.extension.extras,
+            installed=place.installed,
+            base=workplace.base,
+            notes=notes,
+            runner=workplace.runner,
+            log=log,
+        )
+        install.prepare()
+        answer, targets = _hip(project, place, workplace)
+        document["targets"] = list(targets)
+        document["installed"] = list(install.install(_pytest_of(place), _variables(project, place, targets, workplace)))
+    document["flags"] = [plain(flag) for flag in _flags(project, place, folder, log, workplace)]
+    parts = _parts(project, answer, workplace)
+    outcomes: list[tuple[str, TestOutcome]] = []
+    for what, tests in parts:
+        console.say(f"running the {what} of {project.name}")
+        request = _request(what, tests, project, tree, place)
+        outcome = run_tests(request, runner=workplace.runner, folder=folder / what.replace(" ", "-"), log=log, say=console.say)
+        outcomes.append((what, outcome))
+        if not outcome.passed:
+            break
+    document["tests"] = [_told(what, outcome) for what, outcome in outcomes]
+    document["not_run"] = [what for what, _tests in parts[len(outcomes) :]]
+    _show(project, outcomes, _left_out(project, answer, workplace), workplace)
+    try:
+        for what, outcome in outcomes:
+            raise_for_outcome(outcome, what=f"{what} of {project.name}")
+    except HipwrightError as error:
+        error.document = document
+        raise
+    again = printable([*workplace.nox, "-s", "profile", "--", "--venv", str(place.folder)])
+    console.say(f"{project.name} is installed in {place.folder} from {tree}; {again} SCRIPT measures its examples")
+    return document
+
+
+def _hip(project: Project, place: GivenEnvironment, workplace: Workplace) -> tuple[HipAnswer | None, tuple[str, ...]]:
+    """Return what torch says and the GPU targets, of a project that has to do with either; none of another."""
+    extension = project.extension
+    if project.build.target_variable is None and extension.detect_targets is None and not extension.hip_tests:
+        return None, ()
+    prober = prober_of(place, workplace)
+    answer = prober.ask_torch()
+    if project.build.target_variable is None and extension.detect_targets is None:
+        return answer, ()
+    return answer, project_targets(project, answer, prober, workplace)[0]
+
+
+def _variables(project: Project, place: GivenEnvironment, targets: tuple[str, ...], workplace: Workplace) -> dict[str, str]:
+    """Return what a build in the tree gets: the constants of the recipe, the targets by their names, and what a person sets."""
+    build = project.build
+    constants = build.windows if workplace.platform is Platform.WINDOWS else build.linux
+    names = {build.target_variable: ",", build.variables.get("targets"): ";"}
+    of_targets = {name: separator.join(targets) for name, separator in names.items() if name is not None and targets}
+    return {**build.environment, **constants, **of_targets, **place.variables}
+
+
+def _pytest_of(place: GivenEnvironment) -> tuple[str, ...]:
+    """Return the requirement of pytest for an environment that has none."""
+    return () if any(one.name == "pytest" for one in place.installed) else (_PYTEST,)
+
+
+def _flags(project: Project, place: GivenEnvironment, folder: Path, log: Path, workplace: Workplace) -> tuple[FlagValue, ...]:
+    flags = project.wheel.flags_on(workplace.platform.value)
+    module = project.wheel.import_name or (flags[0].name.partition(".")[0] if flags else None)
+    if module is None:
+        return ()
+    workplace.console.say(f"importing {module}")
+    with files.temporary_folder(folder, "import") as scratch:
+        return prove_import(
+            module,
+            f"the editable install of {project.name}",
+            environment=place,
+            runner=workplace.runner,
+            folder=scratch,
+            log=log,
+            flags=flags,
+            so="it is not tested",
+            variables=place.variables,
+        )
+
+
+def _parts(project: Project, answer: HipAnswer | None, workplace: Workplace) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the parts of the tests that are run: the unit tests, and those for HIP where that can be used."""
+    extension = project.extension
+    parts = [("unit tests", extension.tests)]
+    if extension.hip_tests and _left_out(project, answer, workplace) is None:
+        parts.append(("HIP tests", extension.hip_tests))
+    return parts
+
+
+def _left_out(project: Project, answer: HipAnswer | None, workplace: Workplace) -> str | None:
+    """Return why the tests for HIP are not run; None where they are, or where there are none."""
+    extension = project.extension
+    if not extension.hip_tests:
+        return None
+    if workplace.platform.value not in extension.hip_platforms:
+        return f"the HIP tests are for {', '.join(extension.hip_platforms)}"
+    if answer is None or not answer.available or answer.hip is None:
+        return "the HIP tests were not run: HIP cannot be used here, and nox -s hip_check says why"
+    return None
+
+
+def _request(what: str, tests: tuple[str, ...], project: Project, tree: Path, place: GivenEnvironment) -> TestRequest:
+    whole = project.extension.time_limit_minutes * _MINUTE
+    return TestRequest(
+        python=place.python,
+        environment=place.folder,
+        cwd=tree,
+        tests=tests,
+        # The tree's own settings of pytest count; the first failure ends it.
+        arguments=("--exitfirst", "-p", "no:cacheprovider"),
+        variables=place.variables,
+        limits=Limits(collection=min(_COLLECTION, whole), test=whole, whole=whole),
+        what=f"the {what} of {project.name}",
+    )
+
+
+def _told(what: str, outcome: TestOutcome) -> dict[str, Any]:
+    return {
+        "what": what,
+        "kind": outcome.kind.value,
+        "counts": plain(outcome.counts),
+        "failures": [result.test for result in outcome.failures],
+        "report": str(outcome.report_path),
+        "seconds": round(outcome.seconds, 1),
+    }
+
+
+def _show(project: Project, outcomes: list[tuple[str, TestOutcome]], left_out: str | None, workplace: Workplace) -> None:
+    rows = []
+    for what, outcome in outcomes:
+        counts = outcome.counts
+        failed = str(counts.failed + counts.errors)
+        rows.append((what, outcome.kind.value, str(counts.passed), failed, str(counts.skipped), f"{outcome.seconds:.1f}"))
+    workplace.console.table(f"Tests of {project.name}", _COLUMNS, rows, note=left_out or "")
