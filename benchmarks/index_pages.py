@@ -28,7 +28,7 @@ from build_tools.publish.pages import publish_pages
 from build_tools.receipts.snapshot import IndexedFile, Snapshot
 from build_tools.stores.local import FolderStore
 from build_tools.stores.run_outputs import IndexFolder
-from tests.support.publishing import write_wheel
+from tests.support.publishing import PUBLISHED, write_wheel
 from tests.support.s3 import seaweed
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ from pathlib import Path
 from build_tools.publish.current import read_current, swap
 from build_tools.publish.pages import publish_pages
 from build_tools.index.snapshots import merged
-from build_tools.receipts.snapshot import IndexedFile
+from build_tools.receipts.snapshot import Change
 from build_tools.stores.local import FolderStore
 from build_tools.stores.run_outputs import IndexFolder
 import msgspec
@@ -63,12 +63,13 @@ start = time.perf_counter()
 if sys.argv[2] == "whole":
     publish_pages(store, place, say=lambda _line: None, whole=True)
 else:
+    change = Change(action="publish", time="2026-01-02T03:04:05Z")
     before = read_current(store, place)
     name = f"project_7-9.{sys.argv[3]}-py3-none-any.whl"
     row = msgspec.structs.replace(
         before.snapshot.files[0], project="project-7", filename=name, key=f"dist/{name}", version=f"9.{sys.argv[3]}"
     )
-    assert swap(store, place, before=before, after=merged(before.snapshot, [row]))
+    assert swap(store, place, before=before, after=merged(before.snapshot, [row]), change=change)
     publish_pages(store, place, say=lambda _line: None)
 print(time.perf_counter() - start)
 """
@@ -141,7 +142,7 @@ def ours_ready(folder: Path) -> FolderStore:
     folder.mkdir()
     store, place = FolderStore(folder), IndexFolder("index")
     after = merged(Snapshot(files=()), rows())
-    if not swap(store, place, before=read_current(store, place), after=after):
+    if not swap(store, place, before=read_current(store, place), after=after, change=PUBLISHED):
         raise SystemExit(f"somebody else writes to {folder}")
     publish_pages(store, place, say=lambda _line: None)
     return store
@@ -220,7 +221,7 @@ def _on_server(server: S3Server, others: Path, folder: Path, number: int) -> tup
     """Make the index of all in a bucket, then publish one more wheel; piprepo puts its folder there, every file anew, for either."""
     bucket = server.bucket()
     store, place = server.store(bucket), IndexFolder("index")
-    if not swap(store, place, before=read_current(store, place), after=merged(Snapshot(files=()), rows())):
+    if not swap(store, place, before=read_current(store, place), after=merged(Snapshot(files=()), rows()), change=PUBLISHED):
         raise SystemExit(f"somebody else writes to {bucket}")
     env = {**server.machine, "AWS_ENDPOINT_URL": server.endpoint}
 

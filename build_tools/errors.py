@@ -223,6 +223,7 @@ CODES: Final[Mapping[str, Code]] = _table(
     ("bad-key", Kind.INPUT, "An object key is not one that every store can hold."),
     ("name-taken", Kind.CONFLICT, "A name that is published, or that a wheel is put under, already holds other bytes."),
     ("bad-index", Kind.INPUT, "The snapshot of a published index is lost or cannot be read."),
+    ("unknown-snapshot", Kind.INPUT, "The history of an index has no such snapshot."),
     ("nothing-to-upload", Kind.INPUT, "There is no log, no receipt and no artifact to put into a run's outputs."),
     ("run-contradicted", Kind.CONFLICT, "A run's outputs are of another release type than the command says."),
     ("write-conflict", Kind.CONFLICT, "Someone else changed an object between reading and writing it."),

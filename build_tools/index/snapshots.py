@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
     from build_tools.types import Sha256
 
-__all__ = ["by_filename", "by_project", "changed_projects", "merged", "parsed_version", "snapshot_digest", "versions_of"]
+__all__ = [
+    "by_filename",
+    "by_project",
+    "changed_projects",
+    "is_same",
+    "merged",
+    "parsed_version",
+    "snapshot_digest",
+    "versions_of",
+]
 
 
 def snapshot_digest(snapshot: Snapshot) -> Sha256:
@@ -27,7 +36,13 @@ def snapshot_digest(snapshot: Snapshot) -> Sha256:
 def merged(snapshot: Snapshot, files: Iterable[IndexedFile]) -> Snapshot:
     """Return a snapshot with files added; one of the same name takes the place of what was there."""
     rows = {**by_filename(snapshot), **{file.filename: file for file in files}}
-    return Snapshot(files=tuple(sorted(rows.values(), key=_order)))
+    retired = tuple(one for one in snapshot.retired if one.file.filename not in rows)
+    return Snapshot(files=tuple(sorted(rows.values(), key=_order)), retired=retired)
+
+
+def is_same(one: Snapshot, other: Snapshot) -> bool:
+    """Return whether two snapshots say the same of their files, however either came to be."""
+    return one.files == other.files and one.retired == other.retired
 
 
 def by_filename(snapshot: Snapshot) -> Mapping[str, IndexedFile]:

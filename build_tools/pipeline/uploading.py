@@ -150,7 +150,7 @@ def carry_into(plan: UploadPlan, target: Destination, place: IndexFolder, workpl
     """
     console = workplace.console
     target.claim(workplace)
-    published = carry_out(plan, store=target.store, place=place, say=console.say, progress=console.progress)
+    published = carry_out(plan, store=target.store, place=place, say=console.say, progress=console.progress, reason=target.reason)
     warn_when_closed(workplace, target.store, place)
     return published
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from packaging.version import InvalidVersion
 
 from build_tools import digest
@@ -18,6 +19,7 @@ from build_tools.receipts.snapshot import ShownPages, Snapshot
 from build_tools.stores.base import parse_key
 
 if TYPE_CHECKING:
+    from build_tools.receipts.snapshot import Change
     from build_tools.stores.base import Content, Store
     from build_tools.stores.run_outputs import IndexFolder
     from build_tools.types import ObjectKey, Sha256
@@ -116,8 +118,29 @@ def read_snapshot(store: Store, place: IndexFolder) -> Snapshot:
     return snapshot
 
 
-def swap(store: Store, place: IndexFolder, *, before: Current, after: Snapshot) -> bool:
-    """Move the index from one snapshot to the next, the history first; return whether nobody else was quicker."""
+def swap(store: Store, place: IndexFolder, *, before: Current, after: Snapshot, change: Change) -> bool:
+    """Move the index from one snapshot to the next, the history first; return whether nobody else was quicker.
+
+    Parameters
+    ----------
+    store
+        Where the index is.
+    place
+        Where in it.
+    before
+        The snapshot that was read, which the next one follows in the history.
+    after
+        The files as they are to be; what it follows and why is filled in.
+    change
+        What is done to the index.
+
+    Raises
+    ------
+    HipwrightError
+        ``name-taken`` when the history holds other bytes under its name, ``store-unusable``.
+    """
+    previous = None if before.etag is None else before.digest
+    after = msgspec.structs.replace(after, previous=previous, change=change)
     data = to_json(after)
     name = digest.of_bytes(data)
     put_new(store, place.key(layout.history_key(name)), data, content_type=_TYPE, sha256=name)

@@ -73,7 +73,9 @@ def promote(
         message = f"the channel {channel.name} does not take these wheels: {'; '.join(reasons)}"
         raise HipwrightError("promotion-refused", message, hint=_advice(wanted, verdicts, channel))
     offers = [offer_indexed(file, store=source, place=place) for file in wanted]
-    published = publish_offers(offers, store=target, place=IndexFolder(channel.prefix), replace=False, say=say, clock=clock)
+    published = publish_offers(
+        offers, store=target, place=IndexFolder(channel.prefix), replace=False, say=say, clock=clock, action="promote"
+    )
     return Promotion(
         channel=channel.name,
         files=tuple(JudgedWheel(filename=file.filename, sha256=file.sha256) for file in published.files),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools import files
 from build_tools.errors import HipwrightError
-from build_tools.index.snapshots import by_filename, merged, snapshot_digest
+from build_tools.index.snapshots import by_filename, is_same, merged, snapshot_digest
 from build_tools.publish.current import read_current, swap
 from build_tools.publish.holdings import holdings
 from build_tools.publish.offer import offer_wheel
@@ -19,7 +19,7 @@ from build_tools.publish.pages import publish_pages
 from build_tools.publish.papers import put_papers
 from build_tools.publish.transfer import nobody, put_files
 from build_tools.publish.upload_plan import plan_upload, row_of
-from build_tools.receipts.snapshot import PublishedIndex
+from build_tools.receipts.snapshot import Change, PublishedIndex
 from build_tools.stores.run_outputs import IndexFolder
 from build_tools.types import ObjectKey
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from build_tools.publish.papers import MakePapers
     from build_tools.publish.transfer import Progress
     from build_tools.publish.upload_plan import UploadPlan
-    from build_tools.receipts.snapshot import IndexedFile, Snapshot
+    from build_tools.receipts.snapshot import Action, IndexedFile, Snapshot
     from build_tools.receipts.values import WheelFile
     from build_tools.stores.base import Store
 
@@ -111,26 +111,37 @@ def publish_offers(
     progress: Progress = nobody,
     papers: MakePapers | None = None,
     clock: Callable[[], str] = files.utc_now,
+    action: Action = "publish",
 ) -> PublishedIndex:
     """Publish files wherever they come from; see :func:`publish_wheels`."""
     current = read_current(store, place)
     # All names are judged before the first byte is written.
     plan = plan_upload(offers, current, store=store, place=place, replace=replace, uploaded=clock(), papers=papers)
-    return carry_out(plan, store=store, place=place, say=say, progress=progress)
+    return carry_out(plan, store=store, place=place, say=say, progress=progress, action=action)
 
 
 def carry_out(
-    plan: UploadPlan, *, store: Store, place: IndexFolder, say: Callable[[str], None], progress: Progress = nobody
+    plan: UploadPlan,
+    *,
+    store: Store,
+    place: IndexFolder,
+    say: Callable[[str], None],
+    progress: Progress = nobody,
+    action: Action = "publish",
+    reason: str | None = None,
 ) -> PublishedIndex:
-    """Do what a plan says, and prove it; see :func:`publish_wheels`."""
+    """Do what a plan says, and prove it; see :func:`publish_wheels`. ``action`` and ``reason`` are what the history keeps of it."""
     current = plan.current
     put_files(plan.transfers, store=store, place=place, say=say, progress=progress)
-    if plan.papers is not None and plan.after != plan.before:
+    if plan.papers is not None and not is_same(plan.after, plan.before):
         put_papers(plan.papers, store=store, place=place)
+    change = Change(
+        action=action, time=plan.uploaded, reason=reason, what=tuple(sorted({one.offer.project for one in plan.files}))
+    )
     rows: Sequence[IndexedFile] = plan.rows
     for _ in range(_TRIES):
         after = merged(current.snapshot, rows)
-        if after == current.snapshot or swap(store, place, before=current, after=after):
+        if is_same(after, current.snapshot) or swap(store, place, before=current, after=after, change=change):
             break
         say("another publisher changed the index; adding to what it wrote")
         current = read_current(store, place)

@@ -12,7 +12,7 @@ from msgspec import structs
 from build_tools.errors import HipwrightError
 from build_tools.index import layout
 from build_tools.index.plan import pages
-from build_tools.index.snapshots import by_filename, changed_projects, merged
+from build_tools.index.snapshots import by_filename, changed_projects, is_same, merged
 from build_tools.publish.holdings import holdings
 from build_tools.publish.transfer import Transfer, taken
 from build_tools.types import ObjectKey
@@ -89,7 +89,7 @@ class UploadPlan:
         """
         sent = [one.key for one in self.transfers if one.file]
         sides = [layout.metadata_key(one.key) for one in self.transfers if one.side_file]
-        if self.after == self.before:
+        if is_same(self.after, self.before):
             return (*sent, *sides)
         changed = changed_projects(self.before, self.after)
         old = pages(self.before, slash_keys=self.slash_keys, projects=changed) if self.before.files else {}
@@ -137,6 +137,8 @@ def plan_upload(
         if times > 1:
             raise HipwrightError("several-wheels", f"{name} is to be published {times} times at once")
     known = by_filename(current.snapshot)
+    if not replace:
+        _refuse_retired(offers, current.snapshot, store)
     held = holdings(store, place, len(offers))
     found = [_plan_file(offer, known.get(offer.filename), held, replace=replace) for offer in offers]
     refused = [one for one in found if isinstance(one, HipwrightError)]
@@ -213,6 +215,18 @@ def _plan_file(offer: Offer, row: IndexedFile | None, held: Holdings, *, replace
     whole = there is not None and (there.size, there.sha256) == (offer.size, offer.sha256)
     side = not held.has_side_file(offer, key)
     return FilePlan(offer=offer, action=action, key=key, file=not whole, side_file=side)
+
+
+def _refuse_retired(offers: Sequence[Offer], snapshot: Snapshot, store: Store) -> None:
+    """Refuse other bytes under the name of a file that left the index: somebody has them under that name."""
+    left = {one.file.filename: one.file.sha256 for one in snapshot.retired}
+    refused = [
+        taken(offer, left[offer.filename], store)
+        for offer in offers
+        if offer.filename in left and left[offer.filename] != offer.sha256
+    ]
+    if refused:
+        raise _together(refused)
 
 
 def _together(refused: Sequence[HipwrightError]) -> HipwrightError:

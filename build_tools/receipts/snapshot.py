@@ -7,7 +7,10 @@ from typing import Literal
 from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
 
-__all__ = ["IndexedFile", "PageWriter", "PublishedIndex", "ShownPages", "Snapshot"]
+__all__ = ["Action", "Change", "IndexedFile", "PageWriter", "PublishedIndex", "RetiredFile", "ShownPages", "Snapshot"]
+
+Action = Literal["publish", "promote", "yank", "unyank", "rollback", "retain"]
+"""What was done to an index."""
 
 
 class IndexedFile(Record, frozen=True, kw_only=True):
@@ -30,11 +33,40 @@ class IndexedFile(Record, frozen=True, kw_only=True):
     provenance: Sha256 | None = None
 
 
+class Change(Record, frozen=True, kw_only=True):
+    """What made a snapshot of the one before it: what was done, when (UTC, ISO 8601), why, and to which projects, files or snapshot."""
+
+    action: Action
+    time: str
+    reason: str | None = None
+    what: tuple[str, ...] = ()
+
+
+class RetiredFile(Record, frozen=True, kw_only=True):
+    """A file that left an index: its name stays taken by its bytes.
+
+    ``since`` is when it left, ``by`` what took it out; ``deleted`` is when its bytes were, None while they lie there. Times are UTC in
+    ISO 8601.
+    """
+
+    file: IndexedFile
+    since: str
+    by: Literal["rollback", "retain"]
+    deleted: str | None = None
+
+
 class Snapshot(Record, frozen=True, kw_only=True):
-    """All files of an index, sorted by project, version and file name; its digest is its name in the history."""
+    """All files of an index, sorted by project, version and file name; its digest is its name in the history.
+
+    ``previous`` names the snapshot before it and ``change`` says what was done to that one; both are None in the first, and in those
+    that were written before the history was a chain. ``retired`` are the files that left the index.
+    """
 
     schema: Literal[1] = 1
     files: tuple[IndexedFile, ...]
+    previous: Sha256 | None = None
+    change: Change | None = None
+    retired: tuple[RetiredFile, ...] = ()
 
 
 class PageWriter(Record, frozen=True, kw_only=True):

@@ -30,7 +30,7 @@ from build_tools.receipts.snapshot import Snapshot
 from build_tools.stores.local import FolderStore
 from build_tools.stores.run_outputs import IndexFolder
 from tests.support.front import front
-from tests.support.publishing import Crash, MeddledStore, write_wheel
+from tests.support.publishing import PUBLISHED, Crash, MeddledStore, write_wheel
 from tests.support.serving import serving
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def test_a_project_that_left_the_index_answers_with_404_in_a_bucket(tmp_path: Pa
     built = [write_wheel(tmp_path, "demo_kit", VERSION), write_wheel(tmp_path, "other")]
     index = publish_wheels(built, store=store, prefix=PREFIX, replace=False, say=lambda _line: None)
     after = Snapshot(files=tuple(file for file in index.files if file.project == "other"))
-    assert swap(store, place, before=read_current(store, place), after=after)
+    assert swap(store, place, before=read_current(store, place), after=after, change=PUBLISHED)
     publish_pages(store, place, say=lambda _line: None)
     address = f"{s3_twin.endpoint}/{bucket}/{PREFIX}"
     for page in ("simple/demo-kit/", "simple/demo-kit/index.html", "simple-json/demo-kit/", "simple-json/demo-kit/index.json"):

@@ -15,7 +15,7 @@ from pypi_simple import IndexPage, ProjectPage
 
 from build_tools import digest
 from build_tools.receipts.record import from_json
-from build_tools.receipts.snapshot import Snapshot
+from build_tools.receipts.snapshot import Change, Snapshot
 from build_tools.receipts.values import WheelFile
 
 if TYPE_CHECKING:
@@ -26,9 +26,12 @@ if TYPE_CHECKING:
     from build_tools.stores.base import Abilities, Content, Listed, ObjectInfo, Store
     from build_tools.types import Sha256
 
-__all__ = ["Crash", "MeddledStore", "installable", "same_everywhere", "tree_of", "wheel_of", "write_wheel"]
+__all__ = ["PUBLISHED", "Crash", "MeddledStore", "installable", "same_everywhere", "tree_of", "wheel_of", "write_wheel"]
 
 HERE = "http://index.invalid/"
+
+PUBLISHED = Change(action="publish", time="2026-01-02T03:04:05Z")
+"""What the history keeps of a snapshot that a test puts in place."""
 
 
 def write_wheel(

@@ -23,7 +23,7 @@ from build_tools.receipts.snapshot import IndexedFile, PageWriter, ShownPages, S
 from build_tools.stores.run_outputs import IndexFolder
 from build_tools.types import Sha256
 from tests.support.memory_store import MemoryStore
-from tests.support.publishing import Crash, write_wheel
+from tests.support.publishing import PUBLISHED, Crash, write_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,8 +53,8 @@ def row(project: str, version: str = "1.0", *, text: str = "", yanked: str | Non
 def move(store: MemoryStore, files: Iterable[IndexedFile]) -> Snapshot:
     """Let the index stand at a snapshot of files."""
     after = merged(Snapshot(files=()), files)
-    assert swap(store, PLACE, before=read_current(store, PLACE), after=after)
-    return after
+    assert swap(store, PLACE, before=read_current(store, PLACE), after=after, change=PUBLISHED)
+    return read_current(store, PLACE).snapshot
 
 
 def bring(
@@ -299,8 +299,8 @@ def apply(store: MemoryStore, change: Callable[[dict[str, IndexedFile]], None]) 
         rows = {(one := row("last")).filename: one}
     after = merged(Snapshot(files=()), rows.values())
     if after.files != current.snapshot.files:
-        assert swap(store, PLACE, before=current, after=after)
-    return after
+        assert swap(store, PLACE, before=current, after=after, change=PUBLISHED)
+    return read_current(store, PLACE).snapshot
 
 
 def die_at(store: MemoryStore, number: int | None, side: Literal["before", "after"]) -> None:
