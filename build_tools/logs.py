@@ -12,7 +12,19 @@ if TYPE_CHECKING:
 __all__ = ["first_error", "how_it_ended"]
 
 _ERROR_WORDS: Final = ("error", "fatal", "failed", "traceback", "exception", "undefined reference", "no such file", "cannot find")
-_NOT_ERRORS: Final = ("-werror", "0 errors", "no error", "error_", "errors.py", "stderr", "on_error", "ignore error", "tip pass")
+_NOT_ERRORS: Final = (
+    "-werror",
+    "0 errors",
+    "no error",
+    "error_",
+    "errors.py",
+    "stderr",
+    "on_error",
+    "ignore error",
+    "tip pass",
+    "liberror",
+    "gpg-error",
+)
 
 
 def how_it_ended(label: str, returncode: int) -> tuple[str, str | None]:
