@@ -234,6 +234,18 @@ def _docker_run(_command: Command, _project: ProjectName | None, workplace: Work
     return docker_run(workplace)
 
 
+def _test_full(_command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.upstream_suite import test_suite  # noqa: PLC0415
+
+    return test_suite(load_project(workplace.external_builds, project or ProjectName(DEFAULT_PROJECT)), workplace)
+
+
+def _merge_tests(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.merge_tests import merge_tests  # noqa: PLC0415
+
+    return merge_tests(workplace)
+
+
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
@@ -243,6 +255,8 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "check": _pipeline,
     "upload": _pipeline,
     "test": _pipeline,
+    "test_full": _test_full,
+    "merge_tests": _merge_tests,
     "check_wheels": _check_wheels,
     "inputs": _inputs,
     "fetch_artifacts": _fetch_artifacts,

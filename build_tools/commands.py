@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.bodies import BODIES, projects_about
-from build_tools.config.project import project_names, session_name, target_variables
+from build_tools.config.project import project_names, projects_with, target_variables
 from build_tools.console.select import console_for
 from build_tools.errors import HipwrightError, Kind
 from build_tools.files import machine_failure
@@ -77,7 +77,7 @@ class Call:
     @property
     def session(self) -> str:
         """The session or task that this is."""
-        return f"{self.command.name}_{session_name(self.project)}" if self.project else self.command.name
+        return self.command.session_of(self.project) if self.project else self.command.name
 
     @property
     def prog(self) -> str:
@@ -98,10 +98,14 @@ class Ending:
 
 def project_sessions(clone: Path) -> list[tuple[str, Command, ProjectName]]:
     """Return the sessions that every project has: name, command, project."""
+    folder = clone / "external-builds"
+    tables = {command.table for command in PROJECT_COMMANDS.values() if command.table is not None}
+    having = {table: projects_with(folder, table) for table in tables}
     return [
-        (f"{command.name}_{session_name(name)}", command, name)
-        for name in project_names(clone / "external-builds")
+        (command.session_of(name), command, name)
+        for name in project_names(folder)
         for command in PROJECT_COMMANDS.values()
+        if command.table is None or name in having[command.table]
     ]
 
 

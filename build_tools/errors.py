@@ -235,6 +235,10 @@ CODES: Final[Mapping[str, Code]] = _table(
     ("tests-crashed", Kind.FINDING, "The test process crashed before its report was whole."),
     ("tests-hung", Kind.FINDING, "One test, or the collection of tests, ran past its time limit and was stopped."),
     ("tests-timeout", Kind.FINDING, "A whole test run went past its time limit and was stopped."),
+    ("tests-mismatch", Kind.INPUT, "A suite's tests are not of the commit that the wheel under test was built from."),
+    ("shards-differ", Kind.INPUT, "Results of shards do not belong together."),
+    ("shard-missing", Kind.FINDING, "A shard of a test suite has not reported."),
+    ("skip-findings", Kind.FINDING, "Skip files name tests that are not there, or entries whose day has come."),
     (
         "environment-changed",
         Kind.FINDING,

@@ -21,6 +21,7 @@ from build_tools.config.fitness import FitnessTable
 from build_tools.config.owned import OwnedNames
 from build_tools.config.project import Project
 from build_tools.config.runners import Label, Purpose, RunnerTable, runner_table
+from build_tools.config.skips import SkipFile
 from build_tools.config.support import SupportTable, support_table
 from build_tools.config.targets import Targets
 from build_tools.errors import CODES, Kind
@@ -36,6 +37,7 @@ from build_tools.receipts.profile import ProfileReport
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.snapshot import Snapshot
 from build_tools.receipts.stage import StageReceipt
+from build_tools.receipts.suite import MeasuredTimes, SuiteResult
 from build_tools.receipts.verdict import Verdict
 from build_tools.sources.embedded import EmbeddedSources
 from build_tools.stores.run_outputs import RunOutputs
@@ -67,7 +69,10 @@ SCHEMAS: Final[Mapping[str, type]] = {
     "repository": EmbeddedSources,
     "runners": RunnerTable,
     "series": SeriesFile,
+    "skips": SkipFile,
     "snapshot": Snapshot,
+    "suite-result": SuiteResult,
+    "suite-times": MeasuredTimes,
     "support": SupportTable,
     "targets": Targets,
     "verdict": Verdict,
@@ -175,7 +180,9 @@ def _commands() -> str:
         plain = "" if command.plain is None else f"`{command.plain[0]}` ({command.plain[1]}), "
         parts += [f"## `{_typed(command)}`", command.summary.replace("{project}", "`<p>`"), f"Takes {plain}{listed}."]
     parts.insert(
-        1, "`<p>` stands for a project's name, with `_` for `-`: there is one such session for each project in `external-builds`."
+        1,
+        "`<p>` stands for a project's name, with `_` for `-`: there is one such session for each project in `external-builds`, "
+        "and of `test_<p>_full` for each whose recipe has a `[suite]`.",
     )
     return _page("Commands", *parts)
 
@@ -317,7 +324,7 @@ def _shown(option: Option) -> str:
 def _typed(command: Command) -> str:
     if command.front == "invoke":
         return f"invoke {command.name}"
-    return f"nox -s {command.name}_<p>" if command.name in PROJECT_COMMANDS else f"nox -s {command.name}"
+    return f"nox -s {command.session_of('<p>')}" if command.name in PROJECT_COMMANDS else f"nox -s {command.name}"
 
 
 def _schema(name: str, schema: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, Literal
@@ -11,6 +12,7 @@ from build_tools.config.extension import Extension
 from build_tools.config.fields import Minutes, NonEmpty, Sha256Text, Table
 from build_tools.config.load import line_of, parse_toml, read_toml
 from build_tools.config.pins import CommitFilePin, Pin, RefKind, RelatedCommitsPin, VersionFilePin
+from build_tools.config.suite import Suite, wrong_suite
 from build_tools.config.wheel_demands import Check, Wheel
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import Platform, ProjectName
@@ -41,6 +43,7 @@ __all__ = [
     "VersionFilePin",
     "load_project",
     "project_names",
+    "projects_with",
     "session_name",
     "target_variables",
 ]
@@ -165,6 +168,7 @@ class Project(Table, frozen=True, kw_only=True):
     check: Check = Check()
     tests: Tests = Tests()
     extension: Extension = Extension()
+    suite: Suite | None = None
 
     @property
     def version_suffix(self) -> Literal["rocm", "none"]:
@@ -178,6 +182,19 @@ def project_names(external_builds: Path) -> tuple[ProjectName, ...]:
     The others are told by :func:`load_project`, which every command that works on a project calls.
     """
     return tuple(sorted(ProjectName(name) for name in _folders(external_builds) if PROJECT_NAME.fullmatch(name)))
+
+
+def projects_with(external_builds: Path, table: str) -> tuple[ProjectName, ...]:
+    """Return the names of the projects whose ``project.toml`` has a table, sorted.
+
+    What is wrong with a ``project.toml`` is told by :func:`load_project`.
+    """
+    found = []
+    for name in project_names(external_builds):
+        with contextlib.suppress(HipwrightError):
+            if table in read_toml(external_builds / name / "project.toml")[1]:
+                found.append(name)
+    return tuple(found)
 
 
 def session_name(name: ProjectName) -> str:
@@ -252,6 +269,11 @@ def _check(project: Project, text: str, path: Path) -> None:
         paths.append((["hipify", "script"], project.hipify.script))
         if project.hipify.module != ".":
             paths.append((["hipify", "module"], project.hipify.module))
+    if project.suite is not None:
+        suite = project.suite
+        paths += [(["suite", "folder"], suite.folder), (["suite", "skips"], suite.skips)]
+        paths += [(["suite", "settings-file"], suite.settings_file)]
+        paths += [(["suite", "beside", number], path) for number, path in enumerate(suite.beside)]
     wrong = [
         (steps, f"{value!r} is no path that stays inside: write it relative, with forward slashes and without '..'")
         for steps, value in paths
@@ -259,6 +281,7 @@ def _check(project: Project, text: str, path: Path) -> None:
     ]
     wrong += [(steps, f"{value!r} is no name of a distribution") for steps, value in names if not _DISTRIBUTION.fullmatch(value)]
     wrong += [*_wrong_refs(project.refs), *_wrong_pins(project), *_wrong_version(project.version), *_wrong_commit(project.wheel)]
+    wrong += wrong_suite(project.suite) if project.suite is not None else ()
     wrong += [*_wrong_addresses(project), *_wrong_target_variable(project.build), *_wrong_flags(project.wheel)]
     if project.sdk == "none" and project.wheel.version_suffix == "rocm":
         wrong.append((["wheel", "version-suffix"], 'the version is to name the ROCm packages, and sdk = "none" has none'))

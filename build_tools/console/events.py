@@ -25,6 +25,7 @@ __all__ = [
     "Progress",
     "Renderer",
     "Said",
+    "Summarised",
     "Table",
 ]
 
@@ -106,13 +107,20 @@ class Printed:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Summarised:
+    """Markdown for the job summary on GitHub, beside the tables that are there anyway; shown nowhere else."""
+
+    markdown: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Failed:
     """A failure."""
 
     error: HipwrightError
 
 
-Event = Said | Annotated | Line | Progress | GroupBegan | GroupEnded | Table | Printed | Failed
+Event = Said | Annotated | Line | Progress | GroupBegan | GroupEnded | Table | Printed | Summarised | Failed
 
 
 class Renderer(Protocol):
@@ -168,6 +176,10 @@ class Console:
     def print(self, text: str) -> None:
         """Show a result that is a text of its own."""
         self.renderer.show(Printed(text=self.mask(text)))
+
+    def summarise(self, markdown: str) -> None:
+        """Put a text into the job summary; see :class:`Summarised`."""
+        self.renderer.show(Summarised(markdown=self.mask(markdown)))
 
     def fail(self, error: HipwrightError) -> None:
         """Show a failure."""

@@ -7,7 +7,19 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TextIO
 
-from build_tools.console.events import Annotated, Event, Failed, GroupBegan, GroupEnded, Line, Printed, Progress, Said, Table
+from build_tools.console.events import (
+    Annotated,
+    Event,
+    Failed,
+    GroupBegan,
+    GroupEnded,
+    Line,
+    Printed,
+    Progress,
+    Said,
+    Summarised,
+    Table,
+)
 from build_tools.console.pace import Pace
 from build_tools.errors import Kind
 
@@ -113,10 +125,9 @@ class TerminalRenderer:
     def show(self, event: Event) -> None:
         """Show one event."""
         match event:
-            case Said(text=text, level="warning"):
-                self._print(f"warning: {text}", "yellow")
-            case Said(text=text):
-                self._print(text, None)
+            case Said(text=text, level=level):
+                warning = level == "warning"
+                self._print(f"warning: {text}" if warning else text, "yellow" if warning else None)
             case Line() | Progress() | Annotated():
                 self._tail(event)
             case GroupBegan(title=title):
@@ -133,6 +144,9 @@ class TerminalRenderer:
                 if not self.quiet_tables:
                     self.close()
                     self._result(event)
+            case Summarised():
+                # A terminal has no job summary.
+                pass
             case Failed(error=error):
                 self.close()
                 self._print(failure_text(error), "red")
@@ -215,6 +229,8 @@ class GitHubRenderer:
                 self._write(f"{title}: {'done' if well else 'failed'} in {seconds:.1f} s")
             case Table() | Printed():
                 self._result(event)
+            case Summarised(markdown=markdown):
+                self._summarise(markdown)
             case Failed(error=error):
                 self._fail(error)
 

@@ -22,7 +22,8 @@ class Command:
     """One command: the front that runs it, what it does, the names of the options it takes, and the stage it ends after.
 
     ``paths`` says what its plain arguments are, files and folders, when it takes any; ``words`` says it of other ones, ``word`` is
-    what one of them is called in the help.
+    what one of them is called in the help. ``form`` is the session of a command that projects have; one with a ``table`` is there for
+    those projects alone whose recipe has that table.
     """
 
     name: str
@@ -33,6 +34,12 @@ class Command:
     paths: str | None = None
     words: str | None = None
     word: str = "NAME"
+    form: str = "{name}_{project}"
+    table: str | None = None
+
+    def session_of(self, project: str) -> str:
+        """Return the session or task that this is for a project, whose name may have hyphens."""
+        return self.form.format(name=self.name, project=project.replace("-", "_"))
 
     @property
     def plain(self) -> tuple[str, str] | None:

@@ -10,6 +10,7 @@ from build_tools.options.how import HowOptions
 from build_tools.options.image import ImageOptions
 from build_tools.options.machine import MachineOptions
 from build_tools.options.packages import PackageOptions
+from build_tools.options.suite import SuiteOptions
 from build_tools.options.what import WhatOptions
 from build_tools.options.where import WhereOptions
 
@@ -24,7 +25,7 @@ __all__ = ["OPTIONS", "Settings"]
 
 # The fields of the last base come first: that is the order of the help and of the reference page.
 @dataclass(frozen=True, kw_only=True)
-class Settings(HowOptions, MachineOptions, ImageOptions, WhereOptions, PackageOptions, WhatOptions):
+class Settings(SuiteOptions, HowOptions, MachineOptions, ImageOptions, WhereOptions, PackageOptions, WhatOptions):
     """The values of all options, and the plain arguments; a command reads those that it takes, the others keep their defaults.
 
     ``own_gfx`` are the GPU targets that a project's own variable names, by project.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from build_tools.config.project import session_name
 from build_tools.index.layout import FLAT_PAGE, SIMPLE
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS
 from build_tools.options.render import to_arguments
@@ -13,7 +12,7 @@ from build_tools.pipeline.built_with import inputs
 from build_tools.pipeline.bundling import runs_with
 from build_tools.process import printable
 from build_tools.testing.install import runtime_files
-from build_tools.types import ProjectName, Stage
+from build_tools.types import Stage
 
 if TYPE_CHECKING:
     from build_tools.pipeline.chain import Chain
@@ -52,7 +51,7 @@ def repeat_line(stage: Stage, project: str, workplace: Workplace, *, force: bool
     """
     if stage in _COMMAND_OF:
         command = PROJECT_COMMANDS[_COMMAND_OF[stage]]
-        session = f"{command.name}_{session_name(ProjectName(project))}"
+        session = command.session_of(project)
         extra = {}
         if command.name == "checkout":
             extra["until"] = stage.value
@@ -77,7 +76,7 @@ def force_line(stage: Stage, project: str, workplace: Workplace) -> str:
     """Return the command line that runs one source stage of a project although it is done, and those after it, with the same settings."""
     command = PROJECT_COMMANDS["checkout"]
     words = to_arguments(workplace.resolved, command, project=project)
-    session = f"{command.name}_{session_name(ProjectName(project))}"
+    session = command.session_of(project)
     return printable([*workplace.nox, "-s", session, "--", *words, "--force", stage.value])
 
 

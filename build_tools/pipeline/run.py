@@ -32,14 +32,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from build_tools.config.project import Project
+    from build_tools.receipts.values import SourceTree
     from build_tools.types import CommitId, GfxTarget
     from build_tools.workplace import Workplace
 
-__all__ = ["run_pipeline"]
+__all__ = ["bring_tree", "run_chains", "run_pipeline"]
 
 
 def run_pipeline(projects: Sequence[Project], *, until: Stage | None, workplace: Workplace) -> dict[str, Any]:
     """Run the stages of some projects; return what was done as plain data.
+
+    Parameters and errors are those of :func:`run_chains`.
+    """
+    chains, more = run_chains(projects, until=until, workplace=workplace)
+    show_report(chains, workplace)
+    developed = [chain.developed for chain in chains if chain.developed is not None]
+    return {**document(chains), **more, **({"develop": developed} if developed else {})}
+
+
+def run_chains(projects: Sequence[Project], *, until: Stage | None, workplace: Workplace) -> tuple[list[Chain], dict[str, Any]]:
+    """Run the stages of some projects; return them with what was done, and what locking says beside.
 
     Parameters
     ----------
@@ -98,9 +110,24 @@ def run_pipeline(projects: Sequence[Project], *, until: Stage | None, workplace:
             show_report(chains, workplace, failed=True)
         error.document = document(chains)
         raise
-    show_report(chains, workplace)
-    developed = [chain.developed for chain in chains if chain.developed is not None]
-    return {**document(chains), **more, **({"develop": developed} if developed else {})}
+    return chains, more
+
+
+def bring_tree(chain: Chain) -> SourceTree:
+    """Return the source tree of a chain; where its wheels were handed over without it, the locked commit is checked out.
+
+    Raises
+    ------
+    HipwrightError
+        What the source stages raise; ``stage-missing`` when the chain has no lock either.
+    """
+    if Stage.HIPIFIED_PATCHES not in chain.done:
+        chain.locked()
+        beside = Chain(project=chain.project, workplace=chain.workplace, targets=chain.targets, python=chain.python)
+        beside.done[Stage.LOCK] = chain.done[Stage.LOCK]
+        _bring_sources(beside, list(SOURCE_STAGES))
+        return beside.source()
+    return chain.source()
 
 
 def _targets_of(project: Project, workplace: Workplace) -> tuple[GfxTarget, ...]:

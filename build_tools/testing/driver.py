@@ -17,6 +17,8 @@ Its one argument is a JSON file:
 ``limits``
     Seconds for ``collection``, for one ``test`` and for the ``whole`` run. When one has passed, the stacks of all threads are printed
     once: the run is about to be stopped.
+``plugins``
+    Pairs of files: a Python file whose ``make_plugin(pytest, settings)`` returns a further plugin, and the settings that it is given.
 ``exit_grace``
     Seconds that the process may take to end after the last test; then the stacks are printed and it is ended.
 """
@@ -25,6 +27,7 @@ from __future__ import annotations
 
 import faulthandler
 import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -179,6 +182,16 @@ def make_plugin(pytest: Any, diary: Diary, plan: dict[str, Any], watch: Watch, s
     return Plugin()
 
 
+def load_plugin(pytest: Any, file: str, settings: str) -> object:  # noqa: ANN401 - pytest's
+    """Return the plugin that a file makes of settings; the file is loaded by path, for nothing of hipwright can be imported here."""
+    spec = importlib.util.spec_from_file_location("_hipwright_plugin", file)
+    if spec is None or spec.loader is None:
+        raise ImportError(file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.make_plugin(pytest, settings)
+
+
 def main(argv: Sequence[str]) -> int:
     """Run pytest as the plan file says and return its exit status."""
     with open(argv[1], encoding="utf-8") as stream:  # noqa: PTH123 - pathlib would be one more import before the tests
@@ -193,7 +206,8 @@ def main(argv: Sequence[str]) -> int:
         diary.write("begin")
         # pytest belongs to the environment under test, not to hipwright's own requirements.
         pytest = importlib.import_module("pytest")
-        return int(pytest.main(plan["arguments"], plugins=[make_plugin(pytest, diary, plan, watch, stderr)]))
+        more = [load_plugin(pytest, file, settings) for file, settings in plan.get("plugins", ())]
+        return int(pytest.main(plan["arguments"], plugins=[make_plugin(pytest, diary, plan, watch, stderr), *more]))
 
 
 if __name__ == "__main__":

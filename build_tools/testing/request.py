@@ -63,6 +63,8 @@ class TestRequest:
         Names added to the environment that children get.
     packages
         The import packages under test.
+    plugins
+        Further plugins of pytest, each as a Python file with ``make_plugin(pytest, settings)``, and the file of its settings.
     limits
         Seconds for each phase.
     reruns
@@ -85,6 +87,7 @@ class TestRequest:
     arguments: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     packages: tuple[str, ...] = ()
+    plugins: tuple[tuple[Path, Path], ...] = ()
     limits: Limits = DEFAULT_LIMITS
     reruns: int = 0
     may_skip_all: bool = False

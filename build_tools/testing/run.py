@@ -154,6 +154,7 @@ def _write_plan(request: TestRequest, path: Path, *, report: Path, events: Path)
         "events": str(events),
         "packages": list(request.packages),
         "environment": str(request.environment),
+        "plugins": [[str(file), str(settings)] for file, settings in request.plugins],
         "limits": {"collection": limits.collection, "test": limits.test, "whole": limits.whole},
         "exit_grace": limits.exit_grace,
     }

@@ -178,9 +178,7 @@ def _sessions(arguments: Sequence[str]) -> list[str]:
 
 
 def _command(name: str, projects: Sequence[str], front: str) -> Command | None:
-    by_session = {
-        f"{command.name}_{project.replace('-', '_')}": command for command in PROJECT_COMMANDS.values() for project in projects
-    }
+    by_session = {command.session_of(project): command for command in PROJECT_COMMANDS.values() for project in projects}
     command = COMMANDS.get(name) or by_session.get(name)
     return command if command is not None and command.front == front else None
 

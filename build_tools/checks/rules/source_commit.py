@@ -14,7 +14,7 @@ from build_tools.checks.rule import Problem, Rule, Subject
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["RULE"]
+__all__ = ["RULE", "assigned_text"]
 
 _SHORTEST: Final = 7
 """The fewest digits to which git itself shortens a commit id."""
@@ -32,7 +32,7 @@ def _judge(subject: Subject) -> Iterator[Problem]:
         yield Problem(message="the member is to name the wheel's commit, and was not read", member=stated.member)
         return
     try:
-        value = _value_of(stated.name, data)
+        value = assigned_text(stated.name, data)
     except (SyntaxError, ValueError) as error:
         yield Problem(message=f"the member is to name the wheel's commit, and is no Python: {error}", member=stated.member)
         return
@@ -46,8 +46,14 @@ def _judge(subject: Subject) -> Iterator[Problem]:
         )
 
 
-def _value_of(name: str, data: bytes) -> str | None:
-    """Return the text that a module assigns to a name, at its top; the last assignment counts, and one of anything else is none."""
+def assigned_text(name: str, data: bytes) -> str | None:
+    """Return the text that a module assigns to a name, at its top; the last assignment counts, and one of anything else is none.
+
+    Raises
+    ------
+    SyntaxError, ValueError
+        The module is no Python.
+    """
     value = None
     for node in ast.parse(data).body:
         if isinstance(node, ast.Assign):

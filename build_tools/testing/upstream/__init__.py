@@ -1,0 +1,1 @@
+"""A suite that the sources bring along: which tests, in which shard, run file by file, and what came of it."""
