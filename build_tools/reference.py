@@ -30,6 +30,7 @@ from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
 from build_tools.options.model import OPTIONS
 from build_tools.options.option import GROUPS
 from build_tools.patches.series import SeriesFile
+from build_tools.pipeline.troubleshooting import example_rows, hip_rows, machine_rows
 from build_tools.receipts.check import CheckReport
 from build_tools.receipts.lock import Lock
 from build_tools.receipts.machine import MachineFacts
@@ -99,6 +100,7 @@ def reference_pages() -> dict[str, str]:
     pages = {"errors.md": _errors(), "commands.md": _commands(), "options.md": _options()}
     pages |= {"buckets.md": _buckets(bucket_table()), "runners.md": _runners(runner_table())}
     pages["support.md"] = _support(support_table())
+    pages["troubleshooting.md"] = _troubleshooting()
     schemas = {name: msgspec.json.schema(model) for name, model in SCHEMAS.items()} | {"hipwright": _settings_schema()}
     pages |= {
         "rules/index.md": _rules(),
@@ -351,6 +353,28 @@ def _value_schema(option: Option) -> dict[str, Any]:
         return {"type": "integer", "minimum": 1}
     one: dict[str, Any] = {"enum": list(option.choices)} if option.choices else {"type": "string"}
     return {"anyOf": [one, {"type": "array", "items": one}]} if option.repeatable else one
+
+
+def _troubleshooting() -> str:
+    head = ("point", "roles", "found", "wanted", "fix")
+    machines = [
+        f"## A machine with {platform.value.capitalize()} that is not fit\n\n{_table(head, machine_rows(platform))}"
+        for platform in Platform
+    ]
+    return _page(
+        "Troubleshooting",
+        "What the commands about machines and extensions print, and what mends it. Each row is printed by the command as it stands here, with "
+        "what was found on the machine at hand. All error codes are among [the errors](errors.md).",
+        "`nox -s doctor -- --role build` shows the points of a machine, as [a page of its own](../how-to/check-a-machine.md) tells.",
+        *machines,
+        "## HIP cannot be used\n\n" + _table(("error", "what `nox -s hip_check` says", "hint"), _code_first(hip_rows())),
+        "## Examples that did not pass\n\n"
+        + _table(("status", "what `nox -s profile` says", "hint"), _code_first(example_rows())),
+    )
+
+
+def _code_first(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return [(f"`{row[0]}`", *row[1:]) for row in rows]
 
 
 def _page(title: str, *parts: str) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from build_tools.testing.hip import HipAnswer
     from build_tools.workplace import Workplace
 
-__all__ = ["hip_check", "prober_of", "project_targets", "tree_of_project"]
+__all__ = ["hip_check", "no_targets", "prober_of", "project_targets", "tree_of_project"]
 
 _COLUMNS: Final = ("what", "found")
 _OFFLOAD: Final = "--offload-arch="
@@ -125,11 +125,15 @@ def project_targets(
     listed = tuple(dict.fromkeys(visible_targets(workplace.platform)))
     if listed:
         return listed, "the driver"
-    variable = project.build.target_variable if project is not None else None
+    raise no_targets(workplace.platform, project.build.target_variable if project is not None else None)
+
+
+def no_targets(platform: Platform, variable: str | None) -> HipwrightError:
+    """Return the failure that no GPU targets were found anywhere; ``variable`` is the project's own that could name them."""
     asked = "torch sees no device with a target"
-    asked += ", and the driver lists none" if workplace.platform is Platform.LINUX else ""
+    asked += ", and the driver lists none" if platform is Platform.LINUX else ""
     hint = "name them: --gfx gfx942" + (f', or {variable}="gfx90a,gfx942"' if variable else "")
-    raise HipwrightError("no-gpu-targets", f"no GPU targets were found: {asked}", hint=hint)
+    return HipwrightError("no-gpu-targets", f"no GPU targets were found: {asked}", hint=hint)
 
 
 def _targets_or_problem(

@@ -19,7 +19,7 @@ from build_tools.receipts.profile import ProfileReport
 from build_tools.receipts.record import plain, read_record, to_json
 from build_tools.testing.compare_profiles import compare_example
 from build_tools.testing.gpu import visible_targets
-from build_tools.testing.profile import ProfilePlan, profile_example
+from build_tools.testing.profile import REMEDIES, ProfilePlan, profile_example
 
 if TYPE_CHECKING:
     from build_tools.receipts.profile import ExampleProfile
@@ -172,7 +172,8 @@ def _raise_for(report: ProfileReport, path: Path, document: dict[str, Any], work
             f"{len(bad)} of {len(report.examples)} examples did not pass, first {first.name} ({first.status}): {first.error}"
         )
         command = printable([*workplace.nox, "-s", "profile", "--", "--venv", report.environment, "--repeat", "1", first.name])
-        hint = f"try it alone: {command}"
+        remedy = REMEDIES.get(first.code or "")
+        hint = f"{remedy}; try it alone: {command}" if remedy else f"try it alone: {command}"
         log = Path(first.log) if first.log else None
         raise HipwrightError("examples-failed", message, where=Where(file=path), hint=hint, log=log, document=document)
     if not any(one.status == "passed" for one in report.examples):

@@ -27,12 +27,21 @@ if TYPE_CHECKING:
     from build_tools.config.examples import Example
     from build_tools.process import Runner
 
-__all__ = ["ProfilePlan", "profile_example"]
+__all__ = ["REMEDIES", "ProfilePlan", "judge_run", "profile_example"]
 
 _STOP_MARGIN: Final = 2.0
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST_NAME: Final = 60
 _CODES: Final = {"failed": "command-failed"}
+
+REMEDIES: Final[Mapping[str, str]] = {
+    "bad-option-value": "mend the list of examples: a script that is not there is no missing asset",
+    "command-failed": "its log has the traceback",
+    "no-report": "the example ends its process by itself (os._exit): let it return instead",
+    "tests-crashed": "its log has the stacks; where SIGKILL ended it, the machine was out of memory (dmesg says so)",
+    "tests-timeout": "its log has the stacks of all threads; --timeout SECONDS gives it more time",
+}
+"""What helps where an example did not pass, by the code of its error."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -160,10 +169,12 @@ def _measure(example: Example, script: Path, plan: ProfilePlan, *, runner: Runne
                 seconds = limit
             finally:
                 end_leftovers(mark, say=say, grace=0.0)
-        return _judged(_read(report), returncode, seconds=seconds, limit=limit, peak=watch.peak, excerpt=first_error(log, start))
+        return judge_run(
+            _read(report), returncode, seconds=seconds, limit=limit, peak=watch.peak, excerpt=first_error(log, start)
+        )
 
 
-def _judged(
+def judge_run(
     told: _Told | None, returncode: int | None, *, seconds: float, limit: float, peak: float | None, excerpt: str | None
 ) -> _Run:
     """Judge a run by what the probe wrote, None when it wrote nothing, and by how its process ended, None when it was stopped."""
