@@ -36,6 +36,7 @@ GOALS: Final = (
     "wheel_rewrite",
     "fat_wheel",
     "index_pages",
+    "runner_overhead",
 )
 """Those that need no input of the caller's, in the order in which they run."""
 

@@ -45,6 +45,10 @@ def _pipeline(command: Command, project: ProjectName | None, workplace: Workplac
         from build_tools.pipeline.check_wheels import explain  # noqa: PLC0415
 
         return explain(workplace.settings.explain, workplace)
+    if command.name == "test" and project is not None and workplace.settings.packages:
+        from build_tools.pipeline.test_published import test_published  # noqa: PLC0415
+
+        return test_published(load_project(workplace.external_builds, project), workplace)
     if workplace.settings.diff is not None and not workplace.settings.projects:
         return compare_standing(command, workplace)
     names = (project,) if project else workplace.settings.projects or (DEFAULT_PROJECT,)

@@ -106,9 +106,10 @@ _BUILD: Final = (
     "bundle-rocm",
 )
 _CHECK: Final = ("baseline",)
+_TEST: Final = ("gpu-policy",)
 _PUBLISH: Final = (*_STORE, "repository", "run-id", "replace")
 _IMAGE: Final = ("image", "image-file", "engine")
-_ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "channel", *_COMMON)
+_ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *_TEST, "channel", *_COMMON)
 
 
 def _by_name(*commands: Command) -> Mapping[str, Command]:
@@ -435,7 +436,7 @@ PROJECT_COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="test",
         front="nox",
         summary="Install {project} from where it was published, and run its smoke tests.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *_TEST, "packages", "pre", "from", *_COMMON),
         until=Stage.TEST,
     ),
     Command(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from build_tools.options.declare import declare
 
@@ -67,6 +68,14 @@ class PackageOptions:
         other_flags=("--target",),
         other_environment=("PYTORCH_ROCM_ARCH",),
         says="the GPU targets",
+    )
+    gpu_policy: Literal["single", "unique", "all"] = declare(
+        "unique",
+        "choice",
+        "rocm",
+        "Which of this machine's GPUs tests run on: the first, the first of each architecture, or all; one process for each.",
+        choices=("single", "unique", "all"),
+        metavar="POLICY",
     )
     linux_gfx: tuple[str, ...] = declare(
         (),

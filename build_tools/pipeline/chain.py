@@ -120,9 +120,10 @@ class Chain:
         """The publish stage's value."""
         return self._result(Stage.PUBLISH, PublishResult).value
 
-    def verdict(self) -> Verdict:
-        """The test stage's value."""
-        return self._result(Stage.TEST, TestResult).value
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The test stage's values, one for each device that was tested on."""
+        result = self._result(Stage.TEST, TestResult)
+        return (result.value, *result.more)
 
     def promotion(self) -> Promotion:
         """The promote stage's value."""

@@ -35,7 +35,7 @@ from build_tools.pipeline.engine import RECEIPT, Making, Work, input_digest, sta
 from build_tools.pipeline.publish_stage import plan_chain, publish_chain
 from build_tools.pipeline.publishing import group_of, missing_from, refuse_unpromoted
 from build_tools.pipeline.standing_sources import source_parts
-from build_tools.pipeline.verdict_keeping import keep_verdict
+from build_tools.pipeline.test_stage import devices_to_test_on, reach_verdicts
 from build_tools.publish.promote import promote
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import plain, to_json
@@ -43,8 +43,6 @@ from build_tools.receipts.stage import BuildResult, CheckResult, PromoteResult, 
 from build_tools.rocm.devices import installed_family
 from build_tools.rocm.provision import provision, provision_request
 from build_tools.sources.git import Git
-from build_tools.testing import smoke
-from build_tools.testing.gpu import visible_targets
 from build_tools.testing.install import environment_under_test
 from build_tools.types import Stage
 
@@ -256,7 +254,7 @@ def test_work(chain: Chain) -> Work:
     pins = place.requirements / "smoke-env.txt"
     interpreter = place.interpreters[chain.python]
     wheels = [JudgedWheel(filename=file.filename, sha256=file.sha256) for file in index.files]
-    visible = visible_targets(place.platform)
+    devices = devices_to_test_on(place, chain.targets)
 
     def make(making: Making) -> TestResult:
         request = environment_under_test(
@@ -271,28 +269,19 @@ def test_work(chain: Chain) -> Work:
         )
         environment = place.environment(request, runner=making.runner, log=making.log, renew=Stage.TEST in place.settings.force)
         flags = prove_flags_of(chain, environment, making)
-        verdict = smoke.run_smoke(
+        return reach_verdicts(
             chain.project,
-            chain.folder,
             environment=environment,
             wheels=wheels,
             local=built.local,
-            visible=visible,
+            flags=flags,
+            devices=devices,
+            index=index,
+            workplace=place,
             runner=making.runner,
             folder=making.folder,
             log=making.log,
-            platform=place.platform,
-            say=place.console.say,
         )
-        verdict = msgspec.structs.replace(verdict, flags=flags)
-        keep_verdict(verdict, index, place)
-        # Report and verdict of a failed run are worth keeping where the log lies; the stage's folder goes with the failure.
-        report = making.log.with_suffix(".junit.xml")
-        write_bytes(report, (making.folder / smoke.REPORT_NAME).read_bytes())
-        write_bytes(making.log.with_suffix(".verdict.json"), to_json(verdict))
-        smoke.raise_for(verdict, report=report, log=making.log)
-        write_bytes(making.folder / "verdict.json", to_json(verdict))
-        return TestResult(value=verdict)
 
     parts = {
         **{f"wheel {file.filename}": file.sha256 for file in index.files},
@@ -302,7 +291,7 @@ def test_work(chain: Chain) -> Work:
         "test tools": digest.of_file(pins),
         "requirements": ", ".join(chain.project.tests.requires) or "none",
         "interpreter": _words_for(interpreter),
-        "devices": ";".join(visible) or "none",
+        "devices": ";".join(f"{one.target} {sorted(one.variables.items())}" for one in devices) or "none",
         **flag_parts((chain.project,), place.platform),
     }
     return _work(chain, Stage.TEST, parts, make, after=(Stage.LOCK, Stage.PUBLISH))
@@ -319,7 +308,7 @@ def promote_work(chain: Chain) -> Work:
         source = place.open_store(writing=False, address=index.store)
         target = place.open_store(writing=True)
         refuse_unpromoted(chain, channel.prefix, target)
-        promotion = promote(index, [chain.verdict()], channel=channel, source=source, target=target, say=place.console.say)
+        promotion = promote(index, chain.verdicts(), channel=channel, source=source, target=target, say=place.console.say)
         write_bytes(making.folder / "promotion.json", to_json(promotion))
         return PromoteResult(value=promotion)
 

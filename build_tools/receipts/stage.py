@@ -93,11 +93,12 @@ class PublishResult(Record, frozen=True, kw_only=True, tag="published-index", ta
 
 
 class TestResult(Record, frozen=True, kw_only=True, tag="verdict", tag_field="type"):
-    """The test stage's result."""
+    """The test stage's result: the verdict of the first device, and those of the others, where several were tested on."""
 
     __test__ = False
 
     value: Verdict
+    more: tuple[Verdict, ...] = ()
 
 
 class PromoteResult(Record, frozen=True, kw_only=True, tag="promotion", tag_field="type"):

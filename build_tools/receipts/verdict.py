@@ -9,14 +9,14 @@ from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
 from build_tools.receipts.values import FlagValue
 
-__all__ = ["CPU_ONLY", "Promotion", "TestCounts", "Verdict"]
+__all__ = ["CPU_ONLY", "FlakyTest", "Promotion", "TestCounts", "TestedDevice", "Verdict"]
 
 CPU_ONLY = "cpu-only"
 """The target of a verdict that was reached without a GPU."""
 
 
 class TestCounts(Record, frozen=True, kw_only=True):
-    """How many tests ended how."""
+    """How many tests ended how; ``not_run`` are those that need a GPU where there is none."""
 
     __test__ = False
 
@@ -24,10 +24,37 @@ class TestCounts(Record, frozen=True, kw_only=True):
     failed: int = 0
     errors: int = 0
     skipped: int = 0
+    not_run: int = 0
+
+
+class TestedDevice(Record, frozen=True, kw_only=True):
+    """A GPU that tests were given: architecture, what its maker calls it, memory in bytes, driver, and the name that never moves."""
+
+    __test__ = False
+
+    target: str
+    name: str | None = None
+    memory: int | None = None
+    driver: str | None = None
+    uuid: str | None = None
+
+
+class FlakyTest(Record, frozen=True, kw_only=True):
+    """A test that passed only when it was tried again; ``message`` is what it failed with."""
+
+    test: str
+    attempts: int
+    message: str = ""
 
 
 class Verdict(Record, frozen=True, kw_only=True):
-    """A test result; it speaks of these bytes on this target alone. ``flags`` are those that the wheels were proved to have."""
+    """A test result; it speaks of these bytes on this target alone.
+
+    ``suite`` says which tests these were: the project's smoke tests, upstream's own, or ROCm's own. ``flags`` are those that the wheels
+    were proved to have. ``devices`` are the GPUs that the tests were given, also where none of them ran anything there. ``environment``
+    is the digest of what was installed. ``flaky`` are tests that passed at a later attempt. ``mismatch`` says, where the tests are not
+    those of the built commit, which they are of. ``started`` is when, in UTC; ``seconds`` is how long it took.
+    """
 
     schema: Literal[1] = 1
     project: str
@@ -41,6 +68,13 @@ class Verdict(Record, frozen=True, kw_only=True):
     local: Sha256 | None = None
     packages: tuple[str, ...] = ()
     flags: tuple[FlagValue, ...] = ()
+    suite: Literal["smoke", "upstream", "rocm-sdk"] = "smoke"
+    devices: tuple[TestedDevice, ...] = ()
+    environment: Sha256 | None = None
+    flaky: tuple[FlakyTest, ...] = ()
+    mismatch: str | None = None
+    started: str | None = None
+    seconds: float = 0.0
 
 
 class Promotion(Record, frozen=True, kw_only=True):

@@ -21,6 +21,8 @@ Its one argument is a JSON file:
     Pairs of files: a Python file whose ``make_plugin(pytest, settings)`` returns a further plugin, and the settings that it is given.
 ``exit_grace``
     Seconds that the process may take to end after the last test; then the stacks are printed and it is ended.
+``gpu``
+    Whether tests marked ``gpu`` are run; where not, each is told as ``not-run``. Null leaves it to their own conditions.
 """
 
 from __future__ import annotations
@@ -42,6 +44,8 @@ __all__ = ["main"]
 
 _MOST_FOREIGN = 20
 _MOST_MESSAGE = 400
+_MOMENT = 1.0
+_NO_GPU = "needs a GPU, and this run was given none"
 
 
 class Diary:
@@ -66,13 +70,24 @@ class Watch:
         self._limits = limits
         self._stderr = stderr
         self._end = time.monotonic() + limits["whole"]
+        self._phase = ""
+        self._planned = 0.0
 
     def begin(self, phase: str) -> None:
         """Begin a phase; the one before has ended."""
-        left = self._end - time.monotonic()
-        # What was planned for the end of the whole run has been printed when none is left.
-        if left > 0:
-            faulthandler.dump_traceback_later(min(self._limits[phase], left), exit=False, file=self._stderr)
+        now = time.monotonic()
+        limit, left = self._limits[phase], self._end - now
+        # Each plan costs a thread, so one serves all tests that begin within a moment, and is that much later.
+        moment = min(_MOMENT, limit / 10)
+        same = phase == self._phase and now - self._planned < moment
+        # What was planned for the end of the whole run has been printed when no time is left.
+        if not same and left > 0:
+            self._phase, self._planned = phase, now
+            faulthandler.dump_traceback_later(min(limit + moment, left), exit=False, file=self._stderr)
+
+    def leave(self, seconds: float) -> None:
+        """Have the process ended, its stacks printed, unless it ends by itself."""
+        faulthandler.dump_traceback_later(seconds, exit=True, file=self._stderr)
 
 
 class Result:
@@ -141,7 +156,34 @@ def loaded_modules(packages: Sequence[str], environment: str) -> tuple[dict[str,
     return loaded, foreign
 
 
-def make_plugin(pytest: Any, diary: Diary, plan: dict[str, Any], watch: Watch, stderr: TextIO) -> object:  # noqa: ANN401 - imported at run time
+class GpuGate:
+    """Keeps back what is marked as needing a GPU, where a run was given none."""
+
+    def __init__(self, skip: Any, *, closed: bool) -> None:  # noqa: ANN401 - pytest's mark
+        self._skip = skip
+        self._closed = closed
+        self.withheld: set[str] = set()
+
+    def pytest_configure(self, config: Any) -> None:  # noqa: ANN401
+        """Make the mark known."""
+        config.addinivalue_line("markers", "gpu: needs a GPU; without one it is told as not run")
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Have tests with the mark skipped."""
+        for item in items if self._closed else []:
+            if item.get_closest_marker("gpu") is not None:
+                self.withheld.add(item.nodeid)
+                # Before any condition of its own, which could ask a framework for a GPU.
+                item.add_marker(self._skip, append=False)
+
+
+def make_plugin(
+    pytest: Any,  # noqa: ANN401 - imported at run time
+    diary: Diary,
+    plan: dict[str, Any],
+    watch: Watch,
+    gate: GpuGate,
+) -> object:
     """Return the pytest plugin that keeps the diary."""
 
     class Plugin:
@@ -168,14 +210,17 @@ def make_plugin(pytest: Any, diary: Diary, plan: dict[str, Any], watch: Watch, s
 
         def pytest_runtest_logfinish(self, nodeid: str) -> None:
             self.finished.add(nodeid)
-            diary.write("result", test=nodeid, **self.open.pop(nodeid, Result()).values())
+            values = self.open.pop(nodeid, Result()).values()
+            if nodeid in gate.withheld and values["outcome"] == "skipped":
+                values["outcome"] = "not-run"
+            diary.write("result", test=nodeid, **values)
             diary.write("finish", test=nodeid)
 
         # The outermost wrapper: what follows the yield comes after every other plugin's end, the report's writing included.
         @pytest.hookimpl(wrapper=True, tryfirst=True)  # type: ignore[untyped-decorator]
         def pytest_sessionfinish(self, session: Any) -> Iterator[None]:  # noqa: ANN401
             yield
-            faulthandler.dump_traceback_later(plan["exit_grace"], exit=True, file=stderr)
+            watch.leave(plan["exit_grace"])
             loaded, foreign = loaded_modules(plan["packages"], plan["environment"])
             diary.write("end", status=int(session.exitstatus), finished=len(self.finished), loaded=loaded, foreign=foreign)
 
@@ -207,7 +252,9 @@ def main(argv: Sequence[str]) -> int:
         # pytest belongs to the environment under test, not to hipwright's own requirements.
         pytest = importlib.import_module("pytest")
         more = [load_plugin(pytest, file, settings) for file, settings in plan.get("plugins", ())]
-        return int(pytest.main(plan["arguments"], plugins=[make_plugin(pytest, diary, plan, watch, stderr), *more]))
+        gate = GpuGate(pytest.mark.skip(reason=_NO_GPU), closed=plan["gpu"] is False)
+        plugin = make_plugin(pytest, diary, plan, watch, gate)
+        return int(pytest.main(plan["arguments"], plugins=[gate, plugin, *more]))
 
 
 if __name__ == "__main__":

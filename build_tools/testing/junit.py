@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Outcome", "TestCase", "TestReport", "parse_report", "read_report"]
 
-Outcome = Literal["passed", "failed", "error", "skipped"]
+Outcome = Literal["passed", "failed", "error", "skipped", "not-run"]
+"""``not-run`` is what needs a GPU where there is none: a report has it as skipped, the events tell it apart."""
 
 _OUTCOMES: Final[Mapping[str, Outcome]] = {"failure": "failed", "error": "error", "skipped": "skipped"}
 

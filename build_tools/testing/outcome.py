@@ -114,7 +114,7 @@ class TestOutcome:
         return tuple(result for result in self.results.values() if result.flaky)
 
     @property
-    def not_run(self) -> tuple[str, ...]:
+    def unfinished(self) -> tuple[str, ...]:
         """The collected tests that have no result: the one that ran when the process ended badly, and those after it."""
         return tuple(test for test in self.story.collected or () if test not in self.results)
 

@@ -71,6 +71,8 @@ class TestRequest:
         How often tests that failed are tried again, in a fresh process; one that passes then is flaky.
     may_skip_all
         Whether a run in which all tests are skipped is one that passed; else nothing was tested.
+    gpu
+        Whether tests marked ``gpu`` are run; where not, they are told as not run. None leaves it to the tests' own conditions.
     flags
         Flags of the interpreter.
     what
@@ -91,5 +93,6 @@ class TestRequest:
     limits: Limits = DEFAULT_LIMITS
     reruns: int = 0
     may_skip_all: bool = False
+    gpu: bool | None = None
     flags: tuple[str, ...] = ISOLATED
     what: str = "the tests"

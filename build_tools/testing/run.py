@@ -39,6 +39,7 @@ EVENTS_NAME: Final = "events.jsonl"
 """The name of the file that gets a line for each event, as it comes."""
 
 _STOP_MARGIN: Final = 2.0
+"""Seconds between a limit and the end; the driver may be a second late with the stacks."""
 _LINES_OF_STACKS: Final = 25
 _LITTLE_SPACE: Final = 1 << 20
 _STACKS: Final = (b"Timeout (", b"Fatal Python error", b"Windows fatal exception")
@@ -157,6 +158,7 @@ def _write_plan(request: TestRequest, path: Path, *, report: Path, events: Path)
         "plugins": [[str(file), str(settings)] for file, settings in request.plugins],
         "limits": {"collection": limits.collection, "test": limits.test, "whole": limits.whole},
         "exit_grace": limits.exit_grace,
+        "gpu": request.gpu,
     }
     files.write_text(path, json.dumps(plan, indent=2) + "\n")
     return path

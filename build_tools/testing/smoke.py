@@ -1,33 +1,43 @@
-"""Run a project's smoke tests against installed wheels, and reach a verdict that is bound to their bytes."""
+"""Run a project's smoke tests against installed wheels, once for each chosen GPU, and reach verdicts that are bound to their bytes."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
-from build_tools.receipts.verdict import Verdict
+from build_tools.receipts.verdict import FlakyTest, TestedDevice, Verdict
+from build_tools.testing.choosing import HIDDEN
 from build_tools.testing.gpu import TARGET_PROPERTY, verdict_target
-from build_tools.testing.junit import read_report
 from build_tools.testing.proof import prove_environment, prove_imports
 from build_tools.testing.request import DEFAULT_LIMITS, Limits, TestRequest
-from build_tools.testing.run import REPORT_NAME, run_tests
+from build_tools.testing.run import run_tests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from build_tools.config.project import Project
     from build_tools.process import Runner
     from build_tools.receipts.check import JudgedWheel
     from build_tools.receipts.values import EnvironmentRecord
-    from build_tools.types import GfxTarget, Platform, Sha256
+    from build_tools.testing.choosing import VisibleDevice
+    from build_tools.testing.outcome import TestOutcome
+    from build_tools.types import Platform, Sha256
 
-__all__ = ["REPORT_NAME", "raise_for", "run_smoke"]
+__all__ = ["SmokeRun", "run_smoke"]
 
-_MOST_FAILURES: Final = 5
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SmokeRun:
+    """One run of the smoke tests: its verdict, and the outcome that it was reached by."""
+
+    verdict: Verdict
+    outcome: TestOutcome
 
 
 def run_smoke(
@@ -37,15 +47,15 @@ def run_smoke(
     environment: EnvironmentRecord,
     wheels: Sequence[JudgedWheel],
     local: Sha256 | None,
-    visible: Sequence[GfxTarget],
+    devices: Sequence[VisibleDevice],
     runner: Runner,
     folder: Path,
     log: Path,
     platform: Platform,
     say: Callable[[str], None],
     limits: Limits | None = None,
-) -> Verdict:
-    """Run the smoke tests of a project in an environment and return the verdict, passed or failed; see :func:`raise_for`.
+) -> tuple[SmokeRun, ...]:
+    """Run the smoke tests of a project in an environment and return a verdict for each device, passed or failed.
 
     The tests are copied to a fresh folder and run from an empty one, with a configuration of their own, by an isolated interpreter:
     no source tree, ``conftest.py`` or setting of the surroundings takes part.
@@ -60,14 +70,15 @@ def run_smoke(
         The wheels that the verdict speaks of.
     local
         The digest of a person's changes that the wheels were built with.
-    visible
-        The architectures of the usable GPUs; see :func:`build_tools.testing.gpu.visible_targets`.
+    devices
+        The GPUs to test on, each in a process of its own, at the same time; without one, tests that need a GPU are told as not run, and
+        no GPU can be seen.
     runner
         Starts the tests.
     folder
-        The output folder: gets ``report.xml`` and ``events.jsonl``.
+        The output folder: gets ``report.xml`` and ``events.jsonl``; of several devices each has a folder of its own in it.
     log
-        Gets the tests' output.
+        Gets the tests' output; of several devices each has a log of its own beside it.
     platform
         The platform that the tests run on.
     say
@@ -84,56 +95,58 @@ def run_smoke(
     tests = project_folder / project.tests.folder
     if not any(path.is_file() for path in tests.rglob("*.py")):
         raise HipwrightError("no-tests", f"there are no tests in {tests}", where=Where(file=tests))
-    limits = limits or _limits(project)
-    with files.temporary_folder(folder, "smoke") as scratch:
-        neutral = scratch / "empty"
-        neutral.mkdir()
+    with files.temporary_folder(folder, "proof") as neutral:
         packages = prove_environment(environment, wheels, runner=runner, folder=neutral)
-        request = _request(project, tests, scratch, environment=environment, packages=packages, limits=limits)
-        outcome = run_tests(request, runner=runner, folder=folder, log=log, say=say)
-    report, end = outcome.judged()
-    if outcome.passed:
-        prove_imports(end.loaded, end.foreign, environment=environment)
-    return Verdict(
-        project=project.name,
-        wheels=tuple(wheels),
-        target=verdict_target(report.properties.get(TARGET_PROPERTY, ()), visible),
-        outcome="passed" if outcome.passed else "failed",
-        counts=outcome.counts,
-        report_sha256=report.sha256,
-        python_version=environment.python_version,
-        platform=platform.value,
-        local=local,
-        packages=tuple(sorted(f"{package.name}=={package.version}" for package in environment.packages)),
-    )
+
+    def on(device: VisibleDevice | None, place: Path, log: Path) -> SmokeRun:
+        started = files.utc_now()
+        with files.temporary_folder(place, "smoke") as scratch:
+            (scratch / "empty").mkdir()
+            request = _request(
+                project,
+                tests,
+                scratch,
+                environment=environment,
+                packages=packages,
+                limits=limits or _limits(project),
+                variables=device.variables if device is not None else HIDDEN,
+                gpu=device is not None,
+            )
+            outcome = run_tests(request, runner=runner, folder=place, log=log, say=say)
+        report, end = outcome.judged()
+        if outcome.passed:
+            prove_imports(end.loaded, end.foreign, environment=environment)
+        tested = (_tested(device),) if device is not None else ()
+        verdict = Verdict(
+            project=project.name,
+            wheels=tuple(wheels),
+            target=verdict_target(report.properties.get(TARGET_PROPERTY, ()), [each.target for each in tested]),
+            outcome="passed" if outcome.passed else "failed",
+            counts=outcome.counts,
+            report_sha256=report.sha256,
+            python_version=environment.python_version,
+            platform=platform.value,
+            local=local,
+            packages=tuple(sorted(f"{package.name}=={package.version}" for package in environment.packages)),
+            devices=tested,
+            environment=environment.digest,
+            flaky=tuple(FlakyTest(test=one.test, attempts=one.attempts, message=one.message) for one in outcome.flaky),
+            started=started,
+            seconds=round(outcome.seconds, 1),
+        )
+        return SmokeRun(verdict=verdict, outcome=outcome)
+
+    if len(devices) <= 1:
+        return (on(devices[0] if devices else None, folder, log),)
+    with ThreadPoolExecutor(len(devices)) as pool:
+        named = [(device, f"gpu-{number}-{device.target}") for number, device in enumerate(devices)]
+        runs = [pool.submit(on, device, folder / name, log.with_suffix(f".{name}.log")) for device, name in named]
+    return tuple(run.result() for run in runs)
 
 
-def raise_for(verdict: Verdict, *, report: Path, log: Path) -> None:
-    """Raise when a verdict says that tests failed.
-
-    Parameters
-    ----------
-    verdict
-        The verdict.
-    report
-        The report that it was reached by; failed tests are named from it.
-    log
-        The log of the run.
-
-    Raises
-    ------
-    HipwrightError
-        ``tests-failed`` with the first failed tests and their reasons.
-    """
-    if verdict.outcome == "passed":
-        return
-    bad = read_report(report).of("failed", "error")
-    listed = [f"{case.name}: {case.message}" if case.message else case.name for case in bad[:_MOST_FAILURES]]
-    if len(bad) > _MOST_FAILURES:
-        listed.append(f"and {len(bad) - _MOST_FAILURES} more")
-    total = sum((verdict.counts.passed, verdict.counts.failed, verdict.counts.errors, verdict.counts.skipped))
-    message = f"{len(bad)} of {total} smoke tests of {verdict.project} failed, first {bad[0].name}"
-    raise HipwrightError("tests-failed", message, where=Where(file=report), log=log, excerpt="\n".join(listed))
+def _tested(device: VisibleDevice) -> TestedDevice:
+    known = device.device
+    return TestedDevice(target=known.target, name=known.name, memory=known.memory, driver=known.driver, uuid=known.uuid)
 
 
 def _limits(project: Project) -> Limits:
@@ -149,6 +162,8 @@ def _request(
     environment: EnvironmentRecord,
     packages: Sequence[str],
     limits: Limits,
+    variables: Mapping[str, str],
+    gpu: bool,
 ) -> TestRequest:
     """Return the request for tests that lie in a fresh folder and have a configuration of their own."""
     copied = scratch / "smoke-tests"
@@ -168,6 +183,8 @@ def _request(
         tests=(str(Path(os.pardir, copied.name)),),
         arguments=tuple(str(argument) for argument in arguments),
         packages=tuple(packages),
+        variables=variables,
         limits=limits,
+        gpu=gpu,
         what=f"the smoke tests of {project.name}",
     )

@@ -151,4 +151,6 @@ def read_story(events: Path) -> Story:
 def count(results: Iterable[Result]) -> TestCounts:
     """Return how many tests ended how."""
     found = Counter(result.outcome for result in results)
-    return TestCounts(passed=found["passed"], failed=found["failed"], errors=found["error"], skipped=found["skipped"])
+    return TestCounts(
+        passed=found["passed"], failed=found["failed"], errors=found["error"], skipped=found["skipped"], not_run=found["not-run"]
+    )

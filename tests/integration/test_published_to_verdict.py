@@ -89,20 +89,22 @@ def test_a_published_wheel_gets_a_verdict_on_its_bytes(tmp_path: Path) -> None:
         "import demo\n\ndef test_text():\n    assert demo.TEXT == 'the published bytes'\n", encoding="utf-8"
     )
     (tmp_path / "out").mkdir()
-    verdict = run_smoke(
+    (run,) = run_smoke(
         PROJECT,
         tmp_path / "project",
         environment=environment,
         wheels=[judged],
         local=None,
-        visible=(),
+        devices=(),
         runner=runner,
         folder=tmp_path / "out",
         log=tmp_path / "test.log",
         platform=PLATFORM,
         say=lambda _line: None,
     )
+    verdict = run.verdict
     assert verdict.outcome == "passed"
+    assert verdict.environment == environment.digest
     assert verdict.wheels == (judged,)
     assert "demo==1.0+rocm7.1" in verdict.packages
 

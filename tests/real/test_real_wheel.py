@@ -130,19 +130,20 @@ def test_its_smoke_tests_reach_a_verdict_on_its_bytes(installed: EnvironmentReco
     project = load_project(CLONE / "external-builds", ProjectName("pytorch"))
     report = check_wheels([Path(wheel.path)], expectations=None, say=lambda _line: None)
     (folder := place / "smoke").mkdir()
-    verdict = run_smoke(
+    (run,) = run_smoke(
         project,
         CLONE / "external-builds" / "pytorch",
         environment=installed,
         wheels=report.wheels,
         local=None,
-        visible=(),
+        devices=(),
         runner=runner(),
         folder=folder,
         log=place / "smoke.log",
         platform=PLATFORM,
         say=lambda _line: None,
     )
+    verdict = run.verdict
     assert verdict.outcome == "passed"
     assert verdict.target == CPU_ONLY
     assert verdict.counts.passed >= 5

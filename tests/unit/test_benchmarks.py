@@ -30,6 +30,7 @@ from benchmarks import (
     patches_apply,
     patches_save,
     rocm_packages,
+    runner_overhead,
     second_run,
     stage_overhead,
     upload,
@@ -136,6 +137,7 @@ MET: dict[str, tuple[Callable[[], measure.Result], tuple[float, float]]] = {
         lambda: fat_wheel.result([pair(2.0, 20.0), pair(1.0, 10.0), pair(9.0, 3.0)], mebibytes=512, peak=60),
         (2.0, 10.0),
     ),
+    "runner_overhead": (lambda: runner_overhead.result([pair(6.0, 5.0), pair(3.0, 2.0), pair(9.0, 3.0)]), (6.0, 3.0)),
     "index_pages": (lambda: index_pages.result([pair(2.0, 20.0), pair(1.0, 10.0), pair(9.0, 3.0)]), (2.0, 10.0)),
 }
 

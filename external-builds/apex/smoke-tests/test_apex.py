@@ -11,14 +11,17 @@ import pytest
 import torch
 from apex import git_version_info_installed as built
 
-GPU_ONLY = pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU on this machine")
-
 
 def compiled(name: str) -> object:
     """Return a compiled module, wherever this release of apex keeps it."""
     places = [place for place in (name, f"apex.{name}") if importlib.util.find_spec(place) is not None]
     assert places, f"no module {name}"
     return importlib.import_module(places[0])
+
+
+def test_its_torch_is_for_rocm() -> None:
+    """Its compiled parts are for GPUs alone, so they are of use only beside such a torch."""
+    assert torch.version.hip is not None
 
 
 def test_it_has_a_version() -> None:
@@ -33,13 +36,22 @@ def test_it_was_built_against_this_torch() -> None:
     assert built.torch_info["version"] == ".".join(torch.__version__.split(".")[:2])
 
 
-@pytest.mark.parametrize(("name", "function"), [("amp_C", "multi_tensor_scale"), ("apex_C", "flatten")])
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("amp_C", "multi_tensor_scale"),
+        ("amp_C", "multi_tensor_adam"),
+        ("apex_C", "flatten"),
+        ("syncbn", "welford_mean_var"),
+        ("fused_layer_norm_cuda", "forward_affine"),
+    ],
+)
 def test_its_compiled_parts_load(name: str, function: str) -> None:
     assert hasattr(compiled(name), function)
 
 
-@GPU_ONLY
-def test_a_fused_optimizer_does_what_torchs_does() -> None:
+@pytest.mark.gpu
+def test_a_fused_optimizer_does_what_torchs_does(record_testsuite_property) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
     from apex.optimizers import FusedAdam  # noqa: PLC0415 - it needs a GPU to be imported
 
     start = torch.randn(64, generator=torch.Generator().manual_seed(0))
@@ -53,9 +65,11 @@ def test_a_fused_optimizer_does_what_torchs_does() -> None:
             optimizer.step()
         results.append(weights.detach().cpu())
     torch.testing.assert_close(results[0], results[1], rtol=1e-4, atol=1e-5)
+    name = getattr(torch.cuda.get_device_properties(0), "gcnArchName", "").partition(":")[0]
+    record_testsuite_property("gpu-target", name)
 
 
-@GPU_ONLY
+@pytest.mark.gpu
 def test_a_fused_norm_does_what_torchs_does() -> None:
     from apex.normalization import FusedLayerNorm  # noqa: PLC0415
 

@@ -64,7 +64,31 @@ def test_the_compiled_library_aligns() -> None:
     assert path.tolist() == [[0, 1, 0, 2]]
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="torch sees no GPU on this machine")
+@pytest.mark.parametrize("operator", ["forced_align", "_lfilter"])
+def test_its_operators_are_registered(operator: str) -> None:
+    """A library that was built for another torch does not load, and torchaudio goes on without it."""
+    assert hasattr(torch.ops.torchaudio, operator)
+
+
+@ROCM_ONLY
+def test_its_torch_is_for_rocm() -> None:
+    assert torch.version.hip is not None
+
+
+def architecture() -> str:
+    return getattr(torch.cuda.get_device_properties(0), "gcnArchName", "").partition(":")[0]
+
+
+@pytest.mark.gpu
+def test_the_compiled_library_aligns_on_the_gpu(record_testsuite_property) -> None:  # type: ignore[no-untyped-def] # noqa: ANN001
+    """The kernel is torchaudio's own: a wheel without GPU code fails here."""
+    chances = torch.log_softmax(torch.tensor([[[9.0, 0, 0], [0, 9, 0], [9, 0, 0], [0, 0, 9]]]), dim=-1).cuda()
+    path, _ = torchaudio.functional.forced_align(chances, torch.tensor([[1, 2]], dtype=torch.int32).cuda(), blank=0)
+    assert path.tolist() == [[0, 1, 0, 2]]
+    record_testsuite_property("gpu-target", architecture())
+
+
+@pytest.mark.gpu
 def test_a_spectrogram_on_the_gpu() -> None:
     transform = torchaudio.transforms.MelSpectrogram(sample_rate=RATE, n_fft=400, n_mels=32)
     torch.testing.assert_close(transform.cuda()(tone(1000).cuda()).cpu(), transform.cpu()(tone(1000)), rtol=1e-3, atol=1e-3)

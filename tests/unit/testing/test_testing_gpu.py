@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from build_tools.testing.gpu import gfx_name, verdict_target, visible_targets
+from build_tools.testing.devices import DeviceFiles, gfx_name
+from build_tools.testing.gpu import verdict_target, visible_targets
 from build_tools.types import GfxTarget, Platform
 
 if TYPE_CHECKING:
@@ -20,31 +21,31 @@ def test_names_of_architectures(version: int, name: str) -> None:
     assert gfx_name(version) == name
 
 
-def machine(folder: Path, versions: list[int]) -> tuple[Path, Path]:
+def machine(folder: Path, versions: list[int]) -> DeviceFiles:
     device = folder / "kfd"
     device.touch()
     for number, version in enumerate(versions):
         node = folder / "nodes" / str(number)
         node.mkdir(parents=True)
         (node / "properties").write_text(f"cpu_cores_count 8\ngfx_target_version {version}\nvendor_id 4098\n", encoding="ascii")
-    return device, folder / "nodes"
+    return DeviceFiles(device=device, nodes=folder / "nodes")
 
 
 def test_lists_devices_in_the_drivers_order_without_the_cpu(tmp_path: Path) -> None:
-    device, nodes = machine(tmp_path, [0, 90402, *[110000] * 9, 120001])
-    found = visible_targets(Platform.LINUX, device=device, nodes=nodes)
+    described = machine(tmp_path, [0, 90402, *[110000] * 9, 120001])
+    found = visible_targets(Platform.LINUX, described=described)
     assert found == ("gfx942", *["gfx1100"] * 9, "gfx1201")
 
 
 def test_no_device_file_means_no_gpu(tmp_path: Path) -> None:
-    device, nodes = machine(tmp_path, [90402])
-    device.unlink()
-    assert visible_targets(Platform.LINUX, device=device, nodes=nodes) == ()
+    described = machine(tmp_path, [90402])
+    described.device.unlink()
+    assert visible_targets(Platform.LINUX, described=described) == ()
 
 
 def test_nothing_is_claimed_on_windows(tmp_path: Path) -> None:
-    device, nodes = machine(tmp_path, [90402])
-    assert visible_targets(Platform.WINDOWS, device=device, nodes=nodes) == ()
+    described = machine(tmp_path, [90402])
+    assert visible_targets(Platform.WINDOWS, described=described) == ()
 
 
 @pytest.mark.parametrize(

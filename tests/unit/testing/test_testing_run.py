@@ -126,7 +126,7 @@ def test_results_come_by_test_id(bench: Bench) -> None:
 def test_a_pass_is_no_error(bench: Bench) -> None:
     outcome = bench.run(test_a=GOOD)
     assert outcome.passed
-    assert outcome.not_run == ()
+    assert outcome.unfinished == ()
     assert bench.said == []
     raise_for_outcome(outcome, what="tests")
 
@@ -138,7 +138,7 @@ def test_a_crash_names_its_test_and_keeps_what_ended_before(bench: Bench) -> Non
     assert "while test_crash.py::test_crash ran" in problem.message
     assert "in test_crash" in (problem.excerpt or "")
     assert list(outcome.results) == ["test_crash.py::test_good"]
-    assert outcome.not_run == ("test_crash.py::test_crash", "test_crash.py::test_after")
+    assert outcome.unfinished == ("test_crash.py::test_crash", "test_crash.py::test_after")
 
 
 HANGS = """

@@ -19,9 +19,13 @@ from build_tools.config.wheel_demands import Wheel
 from build_tools.errors import HipwrightError
 from build_tools.receipts.check import JudgedWheel
 from build_tools.testing import run as test_runs
+from build_tools.testing.choosing import VisibleDevice
+from build_tools.testing.devices import GpuDevice
+from build_tools.testing.outcome import raise_for_outcome
 from build_tools.testing.request import Limits
-from build_tools.testing.smoke import REPORT_NAME, raise_for, run_smoke
-from build_tools.types import GfxTarget, Platform
+from build_tools.testing.run import REPORT_NAME
+from build_tools.testing.smoke import SmokeRun, run_smoke
+from build_tools.types import Platform
 from tests.support.environment_under_test import TOY, WHEEL, ToyEnvironment, install_files, make_tested
 
 if TYPE_CHECKING:
@@ -56,7 +60,8 @@ class Desk:
     folder: Path
     runner: process.Runner
     said: list[str] = field(default_factory=list)
-    visible: tuple[GfxTarget, ...] = ()
+    devices: tuple[VisibleDevice, ...] = ()
+    runs: tuple[SmokeRun, ...] = ()
 
     def run(self, time_limit: float = 60.0, exit_grace: float = 20.0, wheel: JudgedWheel = WHEEL, **sources: str) -> Verdict:
         project_folder = self.folder / "project"
@@ -66,13 +71,13 @@ class Desk:
             path.write_text(dedent(text), encoding="utf-8")
         out = self.folder / "out"
         out.mkdir(exist_ok=True)
-        return run_smoke(
+        self.runs = run_smoke(
             PROJECT,
             project_folder,
             environment=self.tested.record,
             wheels=(wheel,),
             local=None,
-            visible=self.visible,
+            devices=self.devices,
             runner=self.runner,
             folder=out,
             log=self.folder / "test.log",
@@ -80,6 +85,7 @@ class Desk:
             say=self.said.append,
             limits=Limits(whole=time_limit, exit_grace=exit_grace),
         )
+        return self.runs[0].verdict
 
     def error(self, time_limit: float = 60.0, wheel: JudgedWheel = WHEEL, **sources: str) -> HipwrightError:
         with pytest.raises(HipwrightError) as caught:
@@ -110,7 +116,7 @@ def test_a_pass_is_bound_to_the_wheel_and_to_the_report(desk: Desk) -> None:
     assert verdict.report_sha256 == digest.of_file(desk.folder / "out" / REPORT_NAME)
     assert "toywheel==1.0" in verdict.packages
     assert desk.said == []
-    raise_for(verdict, report=desk.folder / "out" / REPORT_NAME, log=desk.folder / "test.log")
+    raise_for_outcome(desk.runs[0].outcome, what="smoke tests of toy")
 
 
 def test_nothing_but_report_and_events_is_left(desk: Desk) -> None:
@@ -127,7 +133,7 @@ def test_failures_are_a_verdict_that_names_them_when_raised(desk: Desk) -> None:
     verdict = desk.run(test_toy=GOOD + bad, test_broken="")
     assert (verdict.counts.passed, verdict.counts.failed, verdict.counts.errors) == (1, 1, 0)
     with pytest.raises(HipwrightError) as caught:
-        raise_for(verdict, report=desk.folder / "out" / REPORT_NAME, log=desk.folder / "test.log")
+        raise_for_outcome(desk.runs[0].outcome, what="smoke tests of toy")
     assert caught.value.code.name == "tests-failed"
     assert "1 of 2 smoke tests of toy failed" in caught.value.message
     assert "test_bad" in caught.value.message
@@ -404,9 +410,53 @@ def test_an_interpreter_of_another_environment(desk: Desk) -> None:
 
 def test_a_gpu_counts_when_a_test_says_that_it_ran_there(desk: Desk) -> None:
     on_gpu = "\n    def test_gpu(record_testsuite_property):\n        record_testsuite_property('gpu-target', 'gfx942')\n"
-    desk.visible = (GfxTarget("gfx942"),)
+    desk.devices = (gpu("gfx942", 3),)
     assert desk.run(test_toy=GOOD).target == "cpu-only"
     assert desk.run(test_toy=GOOD + on_gpu).target == "gfx942"
+
+
+def gpu(target: str, index: int = 0) -> VisibleDevice:
+    device = GpuDevice(vendor="amd", index=index, target=target, memory=1 << 30, driver="6.1", uuid=f"GPU-{index:016x}")
+    return VisibleDevice(device=device, variables={"HIP_VISIBLE_DEVICES": str(index)})
+
+
+NEEDS_A_GPU = """
+    import os, pytest, toywheel
+
+    def seen():
+        return os.environ["HIP_VISIBLE_DEVICES"]
+
+    def test_cpu():
+        assert toywheel.answer() == 42
+
+    @pytest.mark.gpu
+    @pytest.mark.skipif(seen() == "-1", reason="a condition of its own")
+    def test_kernel(record_testsuite_property):
+        record_testsuite_property("gpu-target", {"0": "gfx942", "1": "gfx1201"}[seen()])
+"""
+
+
+def test_without_a_gpu_what_needs_one_is_told_as_not_run(desk: Desk) -> None:
+    verdict = desk.run(test_toy=NEEDS_A_GPU)
+    assert (verdict.outcome, verdict.target, verdict.devices) == ("passed", "cpu-only", ())
+    assert (verdict.counts.passed, verdict.counts.skipped, verdict.counts.not_run) == (1, 0, 1)
+    assert desk.runs[0].outcome.results["test_toy.py::test_kernel"].outcome == "not-run"
+
+
+def test_each_chosen_gpu_has_a_process_and_a_verdict_of_its_own(desk: Desk) -> None:
+    desk.devices = (gpu("gfx942", 0), gpu("gfx1201", 1))
+    desk.run(test_toy=NEEDS_A_GPU)
+    assert [run.verdict.target for run in desk.runs] == ["gfx942", "gfx1201"]
+    assert [run.verdict.counts.passed for run in desk.runs] == [2, 2]
+    assert [[device.driver for device in run.verdict.devices] for run in desk.runs] == [["6.1"], ["6.1"]]
+    assert len({run.outcome.report_path for run in desk.runs}) == 2
+    assert all(run.outcome.log.is_file() for run in desk.runs)
+
+
+def test_a_gpu_that_the_wheel_does_not_work_on_is_a_failure_of_its_own(desk: Desk) -> None:
+    desk.devices = (gpu("gfx942", 0), gpu("gfx950", 7))
+    desk.run(test_toy=NEEDS_A_GPU)
+    assert [(run.verdict.outcome, run.verdict.target) for run in desk.runs] == [("passed", "gfx942"), ("failed", "cpu-only")]
 
 
 def test_settings_around_the_project_do_not_take_part(desk: Desk) -> None:

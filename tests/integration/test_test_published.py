@@ -1,0 +1,78 @@
+"""``test_<p> -- --packages``: wheels of somebody else's page, installed by hash and tested where they are installed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from build_tools import digest
+from build_tools.config.project import EmbeddedOrigin, Project, Version
+from build_tools.config.wheel_demands import Wheel
+from build_tools.errors import HipwrightError
+from build_tools.pipeline.test_published import test_published as run_test_published
+from tests.support.packages import make_wheel
+from tests.support.workplaces import CLONE, memory_of, workplace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from build_tools.workplace import Workplace
+
+PROJECT = Project(
+    schema=1,
+    name="apex",
+    summary="a stand-in",
+    origin=EmbeddedOrigin(folder="sources"),
+    version=Version(fixed="1.0"),
+    sdk="none",
+    wheel=Wheel(distribution="apex"),
+)
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links to folders")
+
+
+def desk(folder: Path, test: str, packages: tuple[str, ...] = ("apex==1.0",)) -> Workplace:
+    """Return a workplace of a clone with one project, and a folder that offers its wheel."""
+    clone = folder / "clone"
+    tests = clone / "external-builds" / "apex" / "smoke-tests"
+    tests.mkdir(parents=True)
+    (tests / "test_apex.py").write_text(test, encoding="utf-8")
+    (clone / "requirements").symlink_to(CLONE / "requirements")
+    place = workplace(folder, find_links=(str(folder / "offered"),), packages=packages)
+    return replace(place, clone=clone)
+
+
+def test_named_packages_get_a_verdict_on_the_bytes_that_were_offered(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path / "offered", "apex", "1.0", mark="as offered")
+    source = (
+        "import apex, pytest\ndef test_mark(): assert apex.MARK == 'as offered'\n@pytest.mark.gpu\ndef test_gpu(): assert 0\n"
+    )
+    place = desk(tmp_path, source)
+    document = run_test_published(PROJECT, place)
+    (verdict,) = document["verdicts"]
+    assert (verdict["outcome"], verdict["target"]) == ("passed", "cpu-only")
+    assert list(verdict["wheels"]) == [{"filename": wheel.name, "sha256": digest.of_file(wheel)}]
+    assert (verdict["counts"]["passed"], verdict["counts"]["not_run"]) == (1, 1)
+    assert "apex==1.0" in verdict["packages"]
+    (log,) = (place.work_dir / "logs" / "test" / "apex").glob("*.log")
+    assert log.with_suffix(".verdict.json").is_file()
+    assert log.with_suffix(".events.jsonl").is_file()
+
+
+def test_a_failure_is_raised_with_the_document_and_a_package_that_is_not_offered_is_named(tmp_path: Path) -> None:
+    make_wheel(tmp_path / "offered", "apex", "1.0")
+    make_wheel(tmp_path / "offered", "triton", "3.0")
+    place = desk(tmp_path, "import apex\ndef test_bad(): assert apex.MARK == 'something else'\n")
+    with pytest.raises(HipwrightError) as caught:
+        run_test_published(PROJECT, place)
+    assert caught.value.code.name == "tests-failed"
+    assert caught.value.document == {"verdicts": []}
+    assert memory_of(place).events
+    for packages, code in ((("apex==2.0",), "requirement-missing"), (("triton==3.0",), "no-wheel")):
+        settings = replace(place.resolved.settings, packages=packages)
+        with pytest.raises(HipwrightError) as caught:
+            run_test_published(PROJECT, replace(place, resolved=replace(place.resolved, settings=settings)))
+        assert caught.value.code.name == code
