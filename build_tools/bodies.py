@@ -171,6 +171,30 @@ def _upload_run_logs(_command: Command, _project: ProjectName | None, workplace:
     return upload_run_logs(workplace)
 
 
+def _verify(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.verify_index import verify  # noqa: PLC0415
+
+    return verify(workplace)
+
+
+def _yank(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.keep_index import yank  # noqa: PLC0415
+
+    return yank(workplace)
+
+
+def _rollback(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.keep_index import rollback  # noqa: PLC0415
+
+    return rollback(workplace)
+
+
+def _retain(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.retain_index import retain  # noqa: PLC0415
+
+    return retain(workplace)
+
+
 def _test_rocm(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.pipeline.test_rocm import test_rocm  # noqa: PLC0415
 
@@ -268,6 +292,10 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "upload_rocm_packages": _upload_rocm_packages,
     "upload_wheels": _upload_wheels,
     "upload_run_logs": _upload_run_logs,
+    "verify": _verify,
+    "yank": _yank,
+    "rollback": _rollback,
+    "retain": _retain,
     "test_rocm": _test_rocm,
     "setup_venv": _setup_venv,
     "update_deps_index": _update_deps_index,

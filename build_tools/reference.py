@@ -20,6 +20,7 @@ from build_tools.config.examples import ExampleList
 from build_tools.config.fitness import FitnessTable
 from build_tools.config.owned import OwnedNames
 from build_tools.config.project import Project
+from build_tools.config.retention import RetentionTable
 from build_tools.config.runners import Label, Purpose, RunnerTable, runner_table
 from build_tools.config.skips import SkipFile
 from build_tools.config.support import SupportTable, support_table
@@ -32,6 +33,7 @@ from build_tools.options.option import GROUPS
 from build_tools.patches.series import SeriesFile
 from build_tools.pipeline.troubleshooting import example_rows, hip_rows, machine_rows
 from build_tools.receipts.check import CheckReport
+from build_tools.receipts.index_report import IndexReport
 from build_tools.receipts.lock import Lock
 from build_tools.receipts.machine import MachineFacts
 from build_tools.receipts.profile import ProfileReport
@@ -59,6 +61,7 @@ SCHEMAS: Final[Mapping[str, type]] = {
     "deps-index": DepsIndex,
     "examples": ExampleList,
     "fitness": FitnessTable,
+    "index-report": IndexReport,
     "inputs": Catalogue,
     "lock": Lock,
     "machine": MachineFacts,
@@ -68,6 +71,7 @@ SCHEMAS: Final[Mapping[str, type]] = {
     "provenance-set": ProvenanceSet,
     "receipt": StageReceipt,
     "repository": EmbeddedSources,
+    "retention": RetentionTable,
     "runners": RunnerTable,
     "series": SeriesFile,
     "skips": SkipFile,

@@ -56,6 +56,10 @@ _OF_ONE: Final = frozenset(
         "warm-up",
         "fail-above",
         "replace",
+        "reason",
+        "undo",
+        "to",
+        "apply",
         "index-format",
         "activate-in-future-github-actions-steps",
         "image-file",
@@ -91,6 +95,7 @@ _SOURCES: Final = (
 _ROCM_FROM: Final = ("rocm-find-links", "rocm-index-url", "rocm-run-id", "rocm-path", "rocm-version")
 _STORE: Final = ("store", "bucket", "endpoint-url")
 _OUTPUTS: Final = (*_STORE, "repository", "platform", "release-type")
+_KEPT: Final = (*_STORE, "repository", "platform", "run-id", "artifact-group")
 _ROCM: Final = ("python", *_ROCM_FROM, "artifact-group", *_STORE, "repository", "find-links", "index-url", "timeout")
 _RUN: Final = ("from-receipt", "dry-run", "explain", "force", "verify", "hipify", "strict", "three-way", "discard-local")
 _BUILD: Final = (
@@ -241,6 +246,34 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         front="nox",
         summary="Put logs, receipts, source manifest and artifacts of this work dir into a run's outputs, after a failure too.",
         option_names=("artifact-group", "artifact-dir", "run-id", "output-dir", *_OUTPUTS, "jobs", "dry-run", *_COMMON),
+    ),
+    Command(
+        name="verify",
+        front="nox",
+        summary="Prove an index whole from outside: every link, every byte, every paper, its history.",
+        option_names=("channel", *_KEPT, "jobs", *_COMMON),
+        words="indexes by their address, folder or s3://bucket/prefix; the one that the options name without",
+        word="INDEX",
+    ),
+    Command(
+        name="yank",
+        front="nox",
+        summary="Offer files of an index no longer to who does not name them exactly, and say why.",
+        option_names=("channel", *_KEPT, "reason", "undo", "dry-run", *_COMMON),
+        words="files by their names, or releases as PROJECT==VERSION",
+        word="FILE",
+    ),
+    Command(
+        name="rollback",
+        front="nox",
+        summary="List the history of an index, or go back to a snapshot of it.",
+        option_names=("channel", *_KEPT, "to", "reason", "apply", *_COMMON),
+    ),
+    Command(
+        name="retain",
+        front="nox",
+        summary="Take what a channel keeps no longer out of its index, and delete it after a grace period.",
+        option_names=("channel", *_KEPT, "lock", "reason", "apply", *_COMMON),
     ),
     Command(
         name="test_rocm",

@@ -82,6 +82,16 @@ class WhereOptions:
         "Put other bytes under names that a run's outputs hold, beside the older ones, and keep the reason.",
         metavar="REASON",
     )
+    reason: str | None = declare(None, "text", "where", "Why an index is changed; its history keeps it.", metavar="TEXT")
+    undo: bool = declare(False, "flag", "where", "Take a yank back.")
+    to: str | None = declare(
+        None,
+        "text",
+        "where",
+        "Snapshot to go back to, by its first digits; `current` puts pages right alone.",
+        metavar="SNAPSHOT",
+    )
+    apply: bool = declare(False, "flag", "where", "Do what is planned; without it nothing is changed.")
     index_format: str = declare(
         "hipwright",
         "choice",

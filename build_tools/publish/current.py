@@ -90,9 +90,12 @@ def is_still(store: Store, place: IndexFolder, current: Current) -> bool:
     return (None if there is None else there.etag) == current.etag
 
 
-def read_past(store: Store, place: IndexFolder, name: Sha256) -> Snapshot | None:
-    """Return a snapshot of the history by its digest; None when it is not there, or is not what its name says."""
-    known = _recent(name)
+def read_past(store: Store, place: IndexFolder, name: Sha256, *, remembered: bool = True) -> Snapshot | None:
+    """Return a snapshot of the history by its digest; None when it is not there, or is not what its name says.
+
+    ``remembered`` tells whether one that this process has read before is good enough: it says what was in the store, not that it is.
+    """
+    known = _recent(name) if remembered else None
     if known is not None:
         return known
     content = store.get(place.key(layout.history_key(name)))

@@ -49,7 +49,7 @@ def walk_history(store: Store, place: IndexFolder, current: Current) -> Iterator
     yield step
     while step.snapshot.previous is not None:
         name = step.snapshot.previous
-        before = read_past(store, place, name)
+        before = read_past(store, place, name, remembered=False)
         if before is None:
             key = place.key(history_key(name))
             message = f"the history of the index at {store.url(place.prefix)} is cut: {step.digest} follows {name}, which is gone or damaged"

@@ -1,0 +1,129 @@
+"""``retain``: take what a channel keeps no longer out of its index, and delete what left it long enough ago."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import humanize
+
+from build_tools import files
+from build_tools.config.channels import load_channels
+from build_tools.config.retention import load_retention
+from build_tools.errors import HipwrightError
+from build_tools.index.layout import metadata_key
+from build_tools.pipeline.index_place import index_place
+from build_tools.publish.current import read_current, read_snapshot
+from build_tools.publish.moving import move_index
+from build_tools.publish.retain import deleted, hidden, plan_retention
+from build_tools.publish.verdicts import read_verdicts
+from build_tools.receipts.lock import Lock
+from build_tools.receipts.record import read_record
+from build_tools.receipts.snapshot import Change
+from build_tools.stores.run_outputs import IndexFolder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from build_tools.pipeline.index_place import NamedIndex
+    from build_tools.publish.retain import RetentionPlan
+    from build_tools.types import Sha256
+    from build_tools.workplace import Workplace
+
+__all__ = ["retain"]
+
+
+def retain(workplace: Workplace) -> dict[str, Any]:
+    """Plan what leaves a channel and what is deleted, and with ``--apply`` do it: hide first, delete what was hidden long enough ago.
+
+    Returns
+    -------
+    dict
+        Under ``retain``: what is hidden, what is deleted, and what stays although it is old, with the reason.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-data-file`` when the policy is broken, ``bad-index`` when a verdict cannot be read, ``nothing-published``,
+        ``write-conflict``, and what :func:`build_tools.pipeline.index_place.index_place` raises.
+    """
+    settings = workplace.settings
+    table = load_retention()
+    named = index_place(workplace, writing=settings.apply)
+    if named.channel is None:
+        hint = "name a channel with --channel, and none with --run-id"
+        raise HipwrightError("bad-option-value", "the policy of retention is one of channels, not of runs", hint=hint)
+    now = files.utc_now()
+    snapshot = read_snapshot(named.store, named.place)
+    known = {file.sha256 for file in snapshot.files} | {one.file.sha256 for one in snapshot.retired}
+    plan = plan_retention(
+        snapshot,
+        keep_days=table.of_channel(named.channel).keep_days,
+        grace_days=table.grace_days,
+        now=now,
+        referred=_referred(named, table.keep_bytes_of, workplace),
+        verdicts=read_verdicts(named.store, named.place, known),
+    )
+    if settings.apply:
+        _carry_out(plan, named, now, workplace)
+    return {"retain": _tell(plan, named, workplace)}
+
+
+def _referred(named: NamedIndex, channels: Iterable[str], workplace: Workplace) -> dict[Sha256, str]:
+    """Return what other channels of this store hold, and what a lock names that the options name."""
+    found: dict[Sha256, str] = {}
+    for name in channels:
+        if name != named.channel:
+            place = IndexFolder(load_channels().find_channel(name).prefix)
+            found |= {file.sha256: f"in the channel {name}" for file in read_current(named.store, place).snapshot.files}
+    if workplace.settings.lock is not None:
+        lock = read_record(workplace.settings.lock, Lock)
+        locked = [file.sha256 for entry in lock.projects.values() for file in entry.packages]
+        found |= dict.fromkeys(locked, f"named by {workplace.settings.lock}")
+    return found
+
+
+def _carry_out(plan: RetentionPlan, named: NamedIndex, now: str, workplace: Workplace) -> None:
+    """Hide, then delete, then write down what was deleted; one that dies between is done again by the next."""
+    store, place, say = named.store, named.place, workplace.console.say
+    reason = workplace.settings.reason
+    names = {file.filename: file.sha256 for file in plan.hide}
+    if plan.hide:
+        change = Change(action="retain", time=now, reason=reason, what=tuple(sorted({file.project for file in plan.hide})))
+        move_index(store, place, make=lambda there: hidden(there.snapshot, names, time=now), change=change, say=say)
+    if not plan.delete:
+        return
+    # Asked again: one that was published anew since the plan was made is the index's once more.
+    there = {file.key for file in read_current(store, place).snapshot.files}
+    gone = [one.file for one in plan.delete if one.file.key not in there]
+    for number, file in enumerate(gone, start=1):
+        workplace.console.progress("deleting", number, len(gone), "files")
+        store.delete(metadata_key(place.key(file.key)))
+        store.delete(place.key(file.key))
+    ended = {file.filename for file in gone}
+    change = Change(action="retain", time=now, reason=reason, what=tuple(sorted(ended)))
+    move_index(store, place, make=lambda there: deleted(there.snapshot, ended, time=now), change=change, say=say)
+
+
+def _tell(plan: RetentionPlan, named: NamedIndex, workplace: Workplace) -> dict[str, Any]:
+    apply = workplace.settings.apply
+    rows = [
+        ("hide" if not apply else "hidden", file.filename, f"uploaded {file.uploaded}", _size(file.size)) for file in plan.hide
+    ]
+    rows += [
+        ("delete" if not apply else "deleted", one.file.filename, f"hidden {one.since}", _size(one.file.size))
+        for one in plan.delete
+    ]
+    rows += [("stays", one.file.filename, one.why, _size(one.file.size)) for one in plan.kept]
+    note = "" if apply else "nothing was changed: say --apply to do it"
+    workplace.console.table(f"Retention of the channel {named.channel}", ("what", "file", "why", "size"), rows, note=note)
+    return {
+        "applied": apply,
+        "channel": named.channel,
+        "hide": [file.filename for file in plan.hide],
+        "delete": [one.file.filename for one in plan.delete],
+        "stays": [{"filename": one.file.filename, "why": one.why} for one in plan.kept],
+    }
+
+
+def _size(size: int) -> str:
+    return humanize.naturalsize(size, binary=True)

@@ -1,0 +1,90 @@
+"""``verify``: prove published indexes whole, from outside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import humanize
+
+from build_tools.errors import HipwrightError
+from build_tools.index.layout import SIMPLE, SNAPSHOT
+from build_tools.pipeline.index_place import index_place
+from build_tools.publish.verify import verify_index
+from build_tools.publish.verify_foreign import verify_foreign
+from build_tools.receipts.record import plain
+from build_tools.stores.run_outputs import IndexFolder
+from build_tools.urls import is_url, without_query
+
+if TYPE_CHECKING:
+    from build_tools.receipts.index_report import IndexReport
+    from build_tools.workplace import Workplace
+
+__all__ = ["verify"]
+
+
+def verify(workplace: Workplace) -> dict[str, Any]:
+    """Look at each index that the command names, or the one that the options name, and tell what breaks a rule.
+
+    Returns
+    -------
+    dict
+        Under ``indexes``: a report of each.
+
+    Raises
+    ------
+    HipwrightError
+        ``index-findings`` when a rule is broken anywhere, an index that names no file included; ``nothing-published``,
+        ``store-unusable``, ``source-unreachable``, ``no-credentials``.
+    """
+    words = workplace.settings.words
+    reports = [_at(word, workplace) for word in words] if words else [_named(workplace)]
+    for report in reports:
+        _tell(report, workplace)
+    document: dict[str, object] = {"indexes": [plain(report) for report in reports]}
+    findings = [finding for report in reports for finding in report.findings]
+    if findings:
+        first = findings[0]
+        others = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
+        message = f"{first.where}: {first.message} [{first.rule}]{others}"
+        hint = (
+            "pages are put right by nox -s rollback -- --to current --apply; files and papers come back from a copy of the store"
+        )
+        raise HipwrightError("index-findings", message, hint=hint, document=document)
+    return document
+
+
+def _named(workplace: Workplace) -> IndexReport:
+    named = index_place(workplace, writing=False)
+    return verify_index(named.store, named.place, jobs=workplace.jobs, progress=workplace.console.progress)
+
+
+def _at(word: str, workplace: Workplace) -> IndexReport:
+    """Look at the index at an address: of ours when a snapshot is there, else as one that others made."""
+    address = word.rstrip("/")
+    address = address.removesuffix(f"/{SIMPLE}") if address.endswith(f"/{SIMPLE}") else address
+    remote = "://" in word
+    if not remote:
+        address = str(workplace.typed_in / address)
+    store = workplace.open_store(writing=False, address=address)
+    place = IndexFolder("")
+    console, jobs = workplace.console, workplace.jobs
+    if address.startswith("s3://") or store.head(SNAPSHOT) is not None:
+        return verify_index(store, place, jobs=jobs, progress=console.progress)
+    url = word if is_url(word) else f"{Path(workplace.typed_in, word).as_uri()}/"
+    console.say(f"{without_query(word)} has no snapshot of hipwright's; looking at its pages and files alone")
+    return verify_foreign(url, network=workplace.base.network(), jobs=jobs, progress=console.progress)
+
+
+def _tell(report: IndexReport, workplace: Workplace) -> None:
+    rows = [(finding.rule, finding.where, finding.message) for finding in report.findings]
+    size = humanize.naturalsize(report.size, binary=True)
+    lines = [f"{report.files} files of {report.projects} projects, {size}, every byte read"]
+    lines += [f"{report.history} snapshots in an unbroken history"] if report.history and not _is_cut(report) else []
+    lines += [f"not judged: {one}" for one in report.unjudged]
+    title = f"{len(rows)} findings in {report.address}" if rows else f"{report.address} is whole"
+    workplace.console.table(title, ("rule", "where", "what"), rows, note="\n".join(lines))
+
+
+def _is_cut(report: IndexReport) -> bool:
+    return any(finding.rule == "history" for finding in report.findings)

@@ -1,0 +1,259 @@
+"""``verify``, ``yank``, ``rollback`` and ``retain`` on real indexes in folders, over HTTP, and after every kind of damage."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from build_tools import digest
+from build_tools.errors import HipwrightError
+from build_tools.pipeline.keep_index import rollback, yank
+from build_tools.pipeline.retain_index import retain
+from build_tools.pipeline.verify_index import verify
+from build_tools.publish.upload import publish_wheels
+from build_tools.receipts.record import to_json
+from build_tools.receipts.verdict import TestCounts, Verdict
+from build_tools.stores.local import FolderStore
+from tests.support.publishing import tree_of, write_wheel
+from tests.support.serving import serving
+from tests.support.workplaces import workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from build_tools.workplace import Workplace
+
+PREFIX = "channels/rehearsal"
+VERSION = "1.0+rocm7.1"
+FILE = f"demo-{VERSION}-py3-none-any.whl"
+
+
+def publish(folder: Path, *wheels: tuple[str, str, str], time: str = "2026-01-01T00:00:00Z") -> None:
+    built = [write_wheel(folder / "built", name, version, text=text) for name, version, text in wheels]
+    store = FolderStore(folder / "store")
+    publish_wheels(built, store=store, prefix=PREFIX, replace=False, say=lambda _line: None, clock=lambda: time)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    publish(tmp_path, ("demo", VERSION, ""))
+    publish(tmp_path, ("demo", "2.0+rocm7.1", ""), ("other", "1.0", ""), time="2026-01-02T00:00:00Z")
+    return tmp_path
+
+
+def index(folder: Path) -> Path:
+    return folder / "store" / PREFIX
+
+
+def call(command: Callable[[Workplace], dict[str, Any]], folder: Path, **settings: object) -> dict[str, Any]:
+    (found,) = command(workplace(folder, **{"store": str(folder / "store"), **settings})).values()
+    assert isinstance(found, dict)
+    return found
+
+
+def reports(folder: Path, **settings: object) -> list[dict[str, Any]]:
+    found = verify(workplace(folder, **{"store": str(folder / "store"), **settings}))["indexes"]
+    assert isinstance(found, list)
+    return found
+
+
+def rules(folder: Path, **settings: object) -> set[str]:
+    """Return the rules that an index breaks."""
+    with pytest.raises(HipwrightError) as caught:
+        reports(folder, **settings)
+    assert caught.value.code.name == "index-findings"
+    assert caught.value.document is not None
+    (report,) = json.loads(json.dumps(caught.value.document["indexes"]))
+    return {finding["rule"] for finding in report["findings"]}
+
+
+def test_a_whole_index_passes_in_its_folder_and_over_http_with_the_same_numbers(folder: Path) -> None:
+    (here,) = reports(folder)
+    assert (here["files"], here["projects"], here["history"], here["findings"]) == (3, 2, 2, ())
+    with serving(index(folder), plus_is_space=True) as url:
+        for address in (url, f"{url}simple/"):
+            (there,) = reports(folder, words=(address,))
+            assert (there["files"], there["size"], there["history"], there["findings"]) == (3, here["size"], 2, ())
+
+
+def _edit(path: str, before: str, after: str) -> Callable[[Path], None]:
+    def damage(place: Path) -> None:
+        text = (place / path).read_text()
+        assert before in text
+        (place / path).write_text(text.replace(before, after))
+
+    return damage
+
+
+def _lose_history(place: Path) -> None:
+    names = sorted((place / "snapshots").iterdir())
+    now = digest.of_file(place / "snapshot.json")
+    next(path for path in names if path.stem != now).unlink()
+
+
+@pytest.mark.parametrize(
+    ("damage", "broken"),
+    [
+        (_edit("simple/demo/index.html", "%2B", "+"), {"page"}),
+        (_edit("index.html", "#sha256=", "#md5="), {"page"}),
+        (_edit("simple-json/demo/index.json", '"2.0', '"3.0'), {"page"}),
+        (_edit("simple/index.html", "other", "Other"), {"page"}),
+        (lambda place: (place / "simple/demo/index.html").write_bytes(b"<p\xff\xfe"), {"page"}),
+        (lambda place: (place / "simple/other/index.html").unlink(), {"page"}),
+        (lambda place: (place / "dist" / FILE).unlink(), {"file"}),
+        (lambda place: (place / "dist" / FILE).write_bytes(b"other bytes"), {"file"}),
+        (lambda place: (place / "dist" / f"{FILE}.metadata").unlink(), {"side-file"}),
+        (lambda place: (place / "dist" / f"{FILE}.metadata").write_bytes(b"x"), {"side-file"}),
+        (_lose_history, {"history"}),
+        (lambda place: (place / "snapshot.json").unlink(), {"snapshot"}),
+        (lambda place: (place / "snapshot.json").write_text("{}"), {"snapshot"}),
+    ],
+)
+def test_each_damage_is_found_and_told_by_its_rule(folder: Path, damage: Callable[[Path], None], broken: set[str]) -> None:
+    damage(index(folder))
+    assert rules(folder) == broken
+
+
+def test_a_requirement_that_no_offered_file_meets_is_found(tmp_path: Path) -> None:
+    wheels = [
+        write_wheel(tmp_path / "built", "demo", "1.0", headers="Requires-Dist: other==2.0\n"),
+        write_wheel(tmp_path / "built", "other", "1.0"),
+    ]
+    publish_wheels(wheels, store=FolderStore(tmp_path / "store"), prefix=PREFIX, replace=False, say=lambda _line: None)
+    assert rules(tmp_path) == {"requires"}
+
+
+def test_a_damaged_verdict_is_found(folder: Path) -> None:
+    verdict = Verdict(
+        project="demo",
+        wheels=(),
+        target="cpu-only",
+        outcome="passed",
+        counts=TestCounts(passed=1),
+        report_sha256=digest.of_bytes(b""),
+        python_version="3.12",
+        platform="linux",
+    )
+    (index(folder) / "verdicts").mkdir()
+    (index(folder) / "verdicts" / f"{'0' * 64}.json").write_bytes(to_json(verdict))
+    assert rules(folder) == {"verdict"}
+
+
+def test_an_index_with_no_file_is_a_failure(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    assert rules(tmp_path) == {"empty"}
+
+
+def test_an_index_of_others_is_looked_at_and_it_is_told_what_could_not_be_judged(folder: Path) -> None:
+    foreign = folder / "foreign"
+    shutil.copytree(index(folder) / "simple", foreign / "simple")
+    shutil.copytree(index(folder) / "dist", foreign / "dist")
+    with serving(foreign) as url:
+        (report,) = reports(folder, words=(f"{url}simple/",))
+        assert (report["files"], report["history"]) == (3, None)
+        assert any("snapshot" in one for one in report["unjudged"])
+        (foreign / "dist" / FILE).write_bytes(b"other")
+        assert rules(folder, words=(f"{url}simple/",)) == {"file"}
+
+
+def test_a_yank_is_shown_on_every_page_done_twice_changes_nothing_more_and_is_taken_back(folder: Path) -> None:
+    before = tree_of(folder / "store")
+    planned = call(yank, folder, words=("demo==1.0+rocm7.1",), reason="wrong results", dry_run=True)
+    assert [one["filename"] for one in planned["files"]] == [FILE]
+    assert tree_of(folder / "store") == before
+    call(yank, folder, words=(FILE,), reason="wrong\nresults")
+    assert 'data-yanked="wrong results"' in (index(folder) / "simple/demo/index.html").read_text()
+    reports(folder)
+    once = tree_of(folder / "store")
+    call(yank, folder, words=(FILE,), reason="wrong results")
+    assert tree_of(folder / "store") == once
+    call(yank, folder, words=(FILE,), undo=True)
+    assert "data-yanked" not in (index(folder) / "simple/demo/index.html").read_text()
+    history = call(rollback, folder)["history"]
+    assert [one["change"]["action"] for one in history] == ["unyank", "yank", "publish", "publish"]
+    assert history[1]["change"]["reason"] == "wrong results"
+
+
+@pytest.mark.parametrize(
+    ("words", "reason", "code"),
+    [
+        ((), "why", "bad-option-value"),
+        ((FILE,), " ", "bad-option-value"),
+        (("demo",), "why", "bad-option-value"),
+        (("demo==x y",), "why", "bad-option-value"),
+        (("demo==1.0",), "why", "not-in-index"),
+        ((FILE, "gone-1.0-py3-none-any.whl"), "why", "not-in-index"),
+    ],
+)
+def test_a_yank_that_names_nothing_or_gives_no_reason_changes_nothing(
+    folder: Path, words: tuple[str, ...], reason: str, code: str
+) -> None:
+    before = tree_of(folder / "store")
+    with pytest.raises(HipwrightError) as caught:
+        call(yank, folder, words=words, reason=reason)
+    assert caught.value.code.name == code
+    assert tree_of(folder / "store") == before
+
+
+def test_one_goes_back_and_forward_again_and_names_stay_taken(folder: Path) -> None:
+    newest, oldest = (one["snapshot"] for one in call(rollback, folder)["history"])
+    before = tree_of(folder / "store")
+    planned = call(rollback, folder, to=oldest[:10])
+    assert len(planned["leave"]) == 2
+    assert tree_of(folder / "store") == before
+    call(rollback, folder, to=oldest[:10], reason="other is broken", apply=True)
+    assert not (index(folder) / "simple/other").exists()
+    assert [one["files"] for one in reports(folder)] == [1]
+    with pytest.raises(HipwrightError) as caught:
+        publish(folder, ("other", "1.0", "other bytes"))
+    assert caught.value.code.name == "name-taken"
+    call(rollback, folder, to=newest, reason="it was not", apply=True)
+    assert [one["files"] for one in reports(folder)] == [3]
+
+
+def test_a_rollback_to_files_that_are_gone_is_refused_and_names_them(folder: Path) -> None:
+    oldest = call(rollback, folder)["history"][-1]["snapshot"]
+    (index(folder) / "dist" / FILE).unlink()
+    before = tree_of(folder / "store")
+    with pytest.raises(HipwrightError, match=FILE.replace("+", r"\+")) as caught:
+        call(rollback, folder, to=oldest, reason="why", apply=True)
+    assert caught.value.code.name == "files-gone"
+    assert tree_of(folder / "store") == before
+
+
+def test_pages_that_were_edited_are_put_right_at_the_snapshot_where_the_index_stands(folder: Path) -> None:
+    pages = [index(folder) / "simple/demo/index.html", index(folder) / "simple-json/other/index.json"]
+    before = [page.read_bytes() for page in pages]
+    history = call(rollback, folder)["history"]
+    pages[0].write_text("edited")
+    pages[1].unlink()
+    call(rollback, folder, to="current", apply=True)
+    assert [page.read_bytes() for page in pages] == before
+    assert call(rollback, folder)["history"] == history
+    assert reports(folder)[0]["findings"] == ()
+
+
+def test_retention_hides_first_deletes_later_and_keeps_the_name_taken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(folder, ("demo", "1.0.1+rocm7.1", ""), time="2026-01-03T00:00:00Z")
+    before = tree_of(folder / "store")
+    times = iter(["2026-02-01T00:00:00Z"] * 2 + ["2026-02-10T00:00:00Z"] + ["2026-02-20T00:00:00Z"])
+    monkeypatch.setattr("build_tools.pipeline.retain_index.files.utc_now", lambda: next(times))
+    assert call(retain, folder)["hide"] == [FILE]
+    assert tree_of(folder / "store") == before
+    call(retain, folder, apply=True)
+    assert (index(folder) / "dist" / FILE).exists()
+    assert FILE not in (index(folder) / "index.html").read_text().replace("%2B", "+")
+    assert call(retain, folder, apply=True)["delete"] == []
+    assert call(retain, folder, apply=True)["delete"] == [FILE]
+    assert not (index(folder) / "dist" / FILE).exists()
+    assert not (index(folder) / "dist" / f"{FILE}.metadata").exists()
+    reports(folder)
+    with pytest.raises(HipwrightError) as caught:
+        publish(folder, ("demo", VERSION, "other bytes"))
+    assert caught.value.code.name == "name-taken"
+    publish(folder, ("demo", VERSION, ""))
+    reports(folder)
