@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from build_tools.config.owned import is_owned
 from build_tools.environments.build_system import build_requires
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from packaging.utils import NormalizedName
+
     from build_tools.environments.installed import Distribution
     from build_tools.environments.settings import BaseIndex
     from build_tools.process import Runner
@@ -32,6 +35,10 @@ __all__ = ["EditableInstall"]
 
 _SECONDS: Final = 6 * 3600.0
 _FILE: Final = "pyproject.toml"
+_WHEEL: Final = "wheel"
+_SETUPTOOLS: Final = "setuptools"
+_MAKES_WHEELS: Final = "70.1"
+"""The first setuptools that makes wheels without the package ``wheel``."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -110,6 +117,8 @@ class EditableInstall:
         applying = [one for one in asked if one.marker is None or one.marker.evaluate()]
         self._refuse([one.name for one in applying if is_owned(one.name) and canonicalize_name(one.name) not in there])
         unmet = [one for one in applying if not _is_there(one, there.get(canonicalize_name(one.name)))]
+        if any(_lacks_wheels(one, there) for one in applying) and _WHEEL not in there:
+            unmet.append(Requirement(_WHEEL))
         return [str(one) for one in unmet if not is_owned(one.name)]
 
     def _install(self, words: Sequence[str], name: str, variables: Mapping[str, str]) -> tuple[str, ...]:
@@ -148,6 +157,16 @@ class EditableInstall:
         self.runner.run(
             command, cwd=self.notes, log=self.log, env=env, timeout=_SECONDS, code="install-failed", what="pip", alone=True
         )
+
+
+def _lacks_wheels(wanted: Requirement, there: Mapping[NormalizedName, str]) -> bool:
+    """Say whether a requirement is for a setuptools that leaves making wheels to another package, which its back end asks for later."""
+    if canonicalize_name(wanted.name) != _SETUPTOOLS:
+        return False
+    version = there.get(canonicalize_name(_SETUPTOOLS))
+    if version is not None and _is_there(wanted, version):
+        return Version(version) < Version(_MAKES_WHEELS)
+    return not wanted.specifier.contains(_MAKES_WHEELS)
 
 
 def _is_there(wanted: Requirement, version: str | None) -> bool:
