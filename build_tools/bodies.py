@@ -56,6 +56,12 @@ def _pipeline(command: Command, project: ProjectName | None, workplace: Workplac
     return run_pipeline(projects, until=command.until, workplace=workplace)
 
 
+def _promote(command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.promote_run import is_by_run, promote_run  # noqa: PLC0415
+
+    return promote_run(workplace) if is_by_run(workplace) else _pipeline(command, project, workplace)
+
+
 def _inputs(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.inputs.catalogue import Tier  # noqa: PLC0415
     from build_tools.inputs.fetch import fetch_inputs  # noqa: PLC0415
@@ -277,7 +283,7 @@ def _merge_tests(_command: Command, _project: ProjectName | None, workplace: Wor
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
-    "promote": _pipeline,
+    "promote": _promote,
     "checkout": _pipeline,
     "build": _pipeline,
     "check": _pipeline,

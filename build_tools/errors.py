@@ -254,6 +254,7 @@ CODES: Final[Mapping[str, Code]] = _table(
     ("no-examples", Kind.FINDING, "No example was named, or none of them ran."),
     ("examples-failed", Kind.FINDING, "An example that was profiled did not pass."),
     ("profile-worse", Kind.FINDING, "An example takes more than before, no longer runs, or is gone."),
+    ("version-left", Kind.FINDING, "A wheel that was given another version still states the old one somewhere."),
     ("promotion-refused", Kind.FINDING, "A channel's demands are not met."),
     ("unknown-channel", Kind.USAGE, "A channel is not in the channel table."),
     ("input-unavailable", Kind.NETWORK, "A real input could not be fetched or has other bytes than pinned."),

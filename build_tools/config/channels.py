@@ -16,9 +16,13 @@ from build_tools.types import GfxTarget  # noqa: TC001 - msgspec reads it
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["CHANNELS_FILE", "Channel", "ChannelTable", "ReleaseType", "load_channels"]
+__all__ = ["CHANNELS_FILE", "Channel", "ChannelTable", "ReleaseType", "VersionStage", "load_channels"]
 
 CHANNELS_FILE: Final = Path(__file__).parent / "data" / "channels.toml"
+
+ReleaseTypeName = Literal["ci", "dev", "nightly", "prerelease", "release"]
+VersionStage = Literal["dev", "a", "b", "rc"]
+"""What a version says of itself: a build of one change, an alpha (a nightly), a beta, a candidate (PEP 440)."""
 
 PlainName = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9-]*$")]
 
@@ -27,7 +31,9 @@ class Channel(Table, frozen=True, kw_only=True):
     """A distribution place that promotion alone fills.
 
     ``prefix`` is its folder in a store, without a final ``/``. ``accepts_cpu_only`` tells whether tests without a GPU are enough;
-    otherwise every wheel needs a passed verdict from at least one GPU, and one for each of ``required_targets``.
+    otherwise every wheel needs a passed verdict from at least one GPU, and one for each of ``required_targets``. ``release_types`` are
+    those of the runs that it takes from; any run, a person's own too, when there are none. ``refused_stages`` are the kinds of
+    versions that do not enter, and ``refused_rocm_stages`` those of the ROCm that a local version names.
     """
 
     name: PlainName
@@ -35,6 +41,9 @@ class Channel(Table, frozen=True, kw_only=True):
     prefix: NonEmpty
     accepts_cpu_only: bool
     required_targets: tuple[GfxTarget, ...] = ()
+    release_types: tuple[ReleaseTypeName, ...] = ()
+    refused_stages: tuple[VersionStage, ...] = ()
+    refused_rocm_stages: tuple[VersionStage, ...] = ()
 
 
 class ReleaseType(Table, frozen=True, kw_only=True):
@@ -44,7 +53,7 @@ class ReleaseType(Table, frozen=True, kw_only=True):
     must be named. ``supersede`` tells whether a later attempt of a run may publish other bytes under a name in the run's outputs.
     """
 
-    name: Literal["ci", "dev", "nightly", "prerelease", "release"]
+    name: ReleaseTypeName
     supersede: bool
     rocm_index_url: str | None = None
 

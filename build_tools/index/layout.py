@@ -21,6 +21,7 @@ __all__ = [
     "JSON_TYPE",
     "PAGES",
     "PEOPLE_PAGE",
+    "PROMOTIONS",
     "PROVENANCE",
     "SET_PAPER",
     "SIMPLE",
@@ -34,6 +35,7 @@ __all__ = [
     "metadata_key",
     "paper_key",
     "project_of",
+    "promotion_key",
     "quoted",
     "superseding_key",
     "verdict_key",
@@ -50,6 +52,7 @@ HISTORY: Final = "snapshots"
 PROVENANCE: Final = "provenance"
 SET_PAPER: Final = "set.json"
 VERDICTS: Final = "verdicts"
+PROMOTIONS: Final = "promotions"
 
 HTML_TYPE: Final = "text/html; charset=utf-8"
 JSON_TYPE: Final = "application/vnd.pypi.simple.v1+json"
@@ -114,6 +117,11 @@ def paper_key(provenance: Sha256, name: str = SET_PAPER) -> ObjectKey:
 def verdict_key(sha256: Sha256) -> ObjectKey:
     """Return where a verdict lies, by the digest of its own bytes."""
     return ObjectKey(f"{VERDICTS}/{sha256}.json")
+
+
+def promotion_key(sha256: Sha256) -> ObjectKey:
+    """Return where the record of a promotion lies, by the digest of its own bytes."""
+    return ObjectKey(f"{PROMOTIONS}/{sha256}.json")
 
 
 def quoted(key: str) -> str:

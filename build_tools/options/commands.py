@@ -150,8 +150,8 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
     Command(
         name="promote",
         front="nox",
-        summary="Move tested wheels into a channel.",
-        option_names=("projects", "from", *_ALL),
+        summary="Move tested wheels into a channel: those of a run, with --run-id, else those of this work dir's chain.",
+        option_names=("projects", "from", "platform", "override", "reversion", *_ALL),
         until=Stage.PROMOTE,
     ),
     Command(

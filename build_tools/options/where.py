@@ -92,6 +92,20 @@ class WhereOptions:
         metavar="SNAPSHOT",
     )
     apply: bool = declare(False, "flag", "where", "Do what is planned; without it nothing is changed.")
+    override: str | None = declare(
+        None,
+        "text",
+        "where",
+        "Promote wheels that no machine can test, and keep the reason in the channel.",
+        metavar="REASON",
+    )
+    reversion: str | None = declare(
+        None,
+        "text",
+        "where",
+        "Promote wheels under another version, made from the tested ones.",
+        metavar="OLD=NEW",
+    )
     index_format: str = declare(
         "hipwright",
         "choice",

@@ -3,30 +3,91 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
+from build_tools.config.targets import offers, parse_target
 from build_tools.receipts.verdict import CPU_ONLY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from build_tools.config.channels import Channel
+    from build_tools.config.channels import Channel, VersionStage
     from build_tools.receipts.snapshot import IndexedFile
     from build_tools.receipts.verdict import Verdict
+    from build_tools.types import GfxTarget, Sha256
 
-__all__ = ["has_local_changes", "refusals"]
+__all__ = ["BuildResult", "Circumstances", "TestResult", "always_a_runner", "decide", "has_local_changes", "refusals"]
+
+BuildResult = Literal["passed", "failed"]
+"""How a wheel came out of its build: ``failed`` where it is of no use to anybody, such as one that is yanked."""
+
+TestResult = Literal["passed", "failed", "cpu-only", "none"]
+"""What the verdicts on a wheel's bytes say together: ``cpu-only`` when all that passed ran without a GPU."""
 
 _LOCAL: Final = re.compile(r"(?:^|\.)local[0-9a-f]{8}(?:\.|$)")
 """The part of a local version that a build with a person's own changes carries."""
 
+_ROCM: Final = re.compile(r"(?:^|\.)rocm(?P<version>\d.*)$")
+"""The part of a local version that names the ROCm that a wheel was built with."""
 
-def refusals(files: Sequence[IndexedFile], verdicts: Sequence[Verdict], *, channel: Channel) -> tuple[str, ...]:
+
+def always_a_runner(_target: GfxTarget | None) -> bool:
+    """Say that each target has a machine that could test it, so that nothing excuses a missing test."""
+    return True
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Circumstances:
+    """What besides the wheels decides about a promotion.
+
+    ``release_type`` is that of the run. ``override`` is a person's reason to take wheels that no machine can test. ``has_runner`` tells
+    whether a machine that could test a target is there; of no target in particular it is asked with None.
+    """
+
+    release_type: str | None = None
+    override: str | None = None
+    has_runner: Callable[[GfxTarget | None], bool] = always_a_runner
+
+
+def decide(build: BuildResult, tests: TestResult, *, cpu_only_counts: bool, runner: bool, override: bool) -> bool:
+    """Return whether a wheel enters, for one target that is demanded of it.
+
+    An override stands in for a test that no machine could run; it never outweighs a failure, nor a test that was merely not run.
+
+    Parameters
+    ----------
+    build
+        How the wheel was built.
+    tests
+        What the tests said.
+    cpu_only_counts
+        Whether the channel takes tests without a GPU for enough.
+    runner
+        Whether there is a machine that could test it.
+    override
+        Whether a person gave a reason to go without.
+    """
+    if build == "failed" or tests == "failed":
+        return False
+    if tests == "passed" or (tests == "cpu-only" and cpu_only_counts):
+        return True
+    return override and not runner
+
+
+def refusals(
+    files: Sequence[IndexedFile],
+    verdicts: Sequence[Verdict],
+    *,
+    channel: Channel,
+    circumstances: Circumstances | None = None,
+) -> tuple[str, ...]:
     """Return every reason why files may not enter a channel; none means that they may.
 
     A file needs a verdict that names its very bytes. Of those verdicts none may be a failure, and their targets must be what the
-    channel demands. A wheel with a person's own changes enters no channel.
+    channel demands: ``gfx942:xnack+`` counts for ``gfx942``. A wheel with a person's own changes enters no channel.
 
     Parameters
     ----------
@@ -36,49 +97,138 @@ def refusals(files: Sequence[IndexedFile], verdicts: Sequence[Verdict], *, chann
         All verdicts at hand; those that speak of other bytes count for nothing.
     channel
         The channel and its demands.
+    circumstances
+        What else counts; without them there is no override, and the run's release type is not asked for.
     """
     if not files:
         return ("there is no file to promote",)
-    return tuple(reason for file in files for reason in _reasons(file, verdicts, channel))
+    given = circumstances or Circumstances()
+    found: list[str] = []
+    if circumstances is not None and channel.release_types and given.release_type not in channel.release_types:
+        kind = (
+            "says not what release type it is of"
+            if given.release_type is None
+            else f"is of the release type {given.release_type}"
+        )
+        found.append(f"the run {kind}, and the channel {channel.name} takes {', '.join(channel.release_types)}")
+    bound, named = _by_bytes(verdicts), {wheel.filename for verdict in verdicts for wheel in verdict.wheels}
+    for file in files:
+        found += _reasons(file, bound.get(file.sha256, ()), channel, given, named=file.filename in named)
+    return tuple(found)
 
 
 def has_local_changes(file: IndexedFile, verdicts: Sequence[Verdict]) -> bool:
     """Return whether a file was built from sources with a person's own changes, by its version or by a verdict on its bytes."""
+    return _is_changed(file, _by_bytes(verdicts).get(file.sha256, ()))
+
+
+def _is_changed(file: IndexedFile, bound: Sequence[Verdict]) -> bool:
     local = Version(file.version).local
     if local is not None and _LOCAL.search(local):
         return True
-    return any(verdict.local is not None for verdict in _bound(file, verdicts))
+    return any(verdict.local is not None for verdict in bound)
 
 
-def _bound(file: IndexedFile, verdicts: Sequence[Verdict]) -> list[Verdict]:
-    return [verdict for verdict in verdicts if any(wheel.sha256 == file.sha256 for wheel in verdict.wheels)]
+def _by_bytes(verdicts: Sequence[Verdict]) -> Mapping[Sha256, Sequence[Verdict]]:
+    found: dict[Sha256, list[Verdict]] = {}
+    for verdict in verdicts:
+        for sha256 in {wheel.sha256 for wheel in verdict.wheels}:
+            found.setdefault(sha256, []).append(verdict)
+    return found
 
 
-def _reasons(file: IndexedFile, verdicts: Sequence[Verdict], channel: Channel) -> Iterator[str]:
-    bound = _bound(file, verdicts)
-    if has_local_changes(file, verdicts):
+def _reasons(
+    file: IndexedFile, bound: Sequence[Verdict], channel: Channel, given: Circumstances, *, named: bool
+) -> Iterator[str]:
+    faults = [*_build_faults(file, bound), *_version_faults(file, channel)]
+    failures = list(_failures(file, bound))
+    yield from faults
+    yield from failures
+    build: BuildResult = "failed" if faults else "passed"
+    missing = [
+        target
+        for target in channel.required_targets or (None,)
+        if not decide(
+            build,
+            "failed" if failures else _tests_on(target, bound),
+            cpu_only_counts=channel.accepts_cpu_only and target is None,
+            runner=given.has_runner(target),
+            override=given.override is not None,
+        )
+    ]
+    if missing and not faults and not failures:
+        yield _untested(file, bound, missing, channel, given, named=named)
+
+
+def _build_faults(file: IndexedFile, bound: Sequence[Verdict]) -> Iterator[str]:
+    if _is_changed(file, bound):
         yield f"{file.filename} was built from sources with local changes"
     if file.yanked is not None:
         yield f"{file.filename} is yanked"
-    if not bound:
-        named = any(wheel.filename == file.filename for verdict in verdicts for wheel in verdict.wheels)
-        yield (
-            f"{file.filename} has no verdict on its bytes ({file.sha256[:12]}); the verdict at hand is on other bytes of that name"
-            if named
-            else f"{file.filename} has no verdict on its bytes ({file.sha256[:12]})"
-        )
+
+
+def _version_faults(file: IndexedFile, channel: Channel) -> Iterator[str]:
+    version = Version(file.version)
+    stage = _stage(version)
+    if stage in channel.refused_stages:
+        yield f"{file.filename} has a version of the kind {stage}, which the channel {channel.name} does not take"
+    rocm = _ROCM.search(version.local or "")
+    if rocm is None or not channel.refused_rocm_stages:
         return
+    try:
+        stage = _stage(Version(rocm["version"]))
+    except InvalidVersion:
+        yield f"{file.filename} names a ROCm of an odd version, {rocm['version']}, which the channel {channel.name} cannot judge"
+        return
+    if stage in channel.refused_rocm_stages:
+        yield f"{file.filename} is for a ROCm of the kind {stage}, which the channel {channel.name} does not take"
+
+
+def _stage(version: Version) -> VersionStage | None:
+    """Return what kind of pre-release a version is; a development build of a pre-release is a development build."""
+    if version.is_devrelease:
+        return "dev"
+    kinds: Mapping[str, VersionStage] = {"a": "a", "b": "b", "rc": "rc"}
+    return None if version.pre is None else kinds[version.pre[0]]
+
+
+def _failures(file: IndexedFile, bound: Sequence[Verdict]) -> Iterator[str]:
     for verdict in bound:
         if verdict.outcome != "passed" or verdict.counts.failed or verdict.counts.errors:
             yield f"{file.filename} failed its tests on {verdict.target}"
         elif not verdict.counts.passed:
             yield f"{file.filename} has a verdict on {verdict.target} in which no test passed"
-    yield from _target_reasons(file, {verdict.target for verdict in bound}, channel)
 
 
-def _target_reasons(file: IndexedFile, tested: set[str], channel: Channel) -> Iterator[str]:
-    if not channel.accepts_cpu_only and tested == {CPU_ONLY}:
-        yield f"{file.filename} was tested without a GPU only, which the channel {channel.name} does not accept"
-    missing = [target for target in channel.required_targets if target not in tested]
-    if missing:
-        yield f"{file.filename} was not tested on {', '.join(missing)}, which the channel {channel.name} requires"
+def _tests_on(target: GfxTarget | None, bound: Sequence[Verdict]) -> TestResult:
+    """Return what passed verdicts say of a target, of any GPU at all when None."""
+    tested = {verdict.target for verdict in bound}
+    if target is not None:
+        return "passed" if offers(target, tested) else "none"
+    if any(parse_target(name) is not None for name in tested):
+        return "passed"
+    return "cpu-only" if CPU_ONLY in tested else "none"
+
+
+def _untested(
+    file: IndexedFile,
+    bound: Sequence[Verdict],
+    missing: Sequence[GfxTarget | None],
+    channel: Channel,
+    given: Circumstances,
+    *,
+    named: bool,
+) -> str:
+    targets = [target for target in missing if target is not None]
+    if not bound:
+        other = "; the verdict at hand is on other bytes of that name" if named else ""
+        text = f"{file.filename} has no verdict on its bytes ({file.sha256[:12]}){other}"
+    elif targets:
+        text = f"{file.filename} was not tested on {', '.join(targets)}, which the channel {channel.name} requires"
+    else:
+        text = f"{file.filename} was tested without a GPU only, which the channel {channel.name} does not accept"
+    testable = [target for target in missing if given.has_runner(target)]
+    if given.override is not None and testable:
+        where = ", ".join(target for target in testable if target is not None)
+        text += f"; --override does not excuse it, as there are machines that can test it{f' on {where}' if where else ''}"
+    return text

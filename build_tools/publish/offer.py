@@ -128,4 +128,5 @@ def offer_indexed(file: IndexedFile, *, store: Store, place: IndexFolder) -> Off
         requires_python=file.requires_python,
         metadata=metadata,
         opened=lambda: store.as_file(key),
+        provenance=file.provenance,
     )

@@ -9,7 +9,7 @@ from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
 from build_tools.receipts.values import FlagValue
 
-__all__ = ["CPU_ONLY", "FlakyTest", "Promotion", "TestCounts", "TestedDevice", "Verdict"]
+__all__ = ["CPU_ONLY", "FlakyTest", "Promotion", "PromotionRecord", "TestCounts", "TestedDevice", "Verdict"]
 
 CPU_ONLY = "cpu-only"
 """The target of a verdict that was reached without a GPU."""
@@ -84,3 +84,21 @@ class Promotion(Record, frozen=True, kw_only=True):
     files: tuple[JudgedWheel, ...]
     snapshot: Sha256
     index_url: str
+
+
+class PromotionRecord(Record, frozen=True, kw_only=True):
+    """Why a channel took files: where they came from, the verdicts that were judged, by the digests that name them, and who was overruled.
+
+    ``override`` is the reason that a person gave for wheels without a test, None where tests were enough. ``unjudged`` are requirements
+    that nobody looked for, a line each. It is written before the channel's snapshot names the files.
+    """
+
+    schema: Literal[1] = 1
+    channel: str
+    source: str
+    source_snapshot: Sha256
+    release_type: str | None
+    files: tuple[JudgedWheel, ...]
+    verdicts: tuple[Sha256, ...]
+    override: str | None = None
+    unjudged: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ import io
 import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -35,11 +35,19 @@ if TYPE_CHECKING:
     from build_tools.wheels.name import WheelName
     from build_tools.wheels.record import RecordRow
 
-__all__ = ["PackedWheel", "add_members", "copy_member", "member_bytes", "open_wheel", "rewrite_wheel"]
+__all__ = ["PackedWheel", "Sink", "add_members", "copy_member", "member_bytes", "open_wheel", "rewrite_wheel"]
 
 _ANY_EXECUTE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _TEXT_LIMIT: Final = 64 << 20
 _WRITTEN_ANEW: Final = ("METADATA", "WHEEL", "RECORD", *UNRECORDED)
+
+
+class Sink(Protocol):
+    """What bytes are written to, piece by piece."""
+
+    def write(self, piece: bytes, /) -> object:
+        """Take the next piece."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,8 +119,8 @@ def open_wheel(path: Path) -> PackedWheel:
     return PackedWheel(path=path, name=name, entries=entries, metadata=texts["METADATA"], wheel=texts["WHEEL"])
 
 
-def copy_member(wheel: PackedWheel, member: str, sink: IO[bytes]) -> None:
-    """Unpack one file of a wheel into an open file, proved by its CRC.
+def copy_member(wheel: PackedWheel, member: str, sink: Sink) -> None:
+    """Unpack one file of a wheel into an open file, or what else takes bytes, proved by its CRC.
 
     Raises
     ------

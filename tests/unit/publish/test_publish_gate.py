@@ -1,13 +1,14 @@
 from __future__ import annotations
 
-from typing import Literal
+from pathlib import Path
+from typing import Literal, get_args
 
 import msgspec
 import pytest
 
 from build_tools import digest
 from build_tools.config.channels import Channel, load_channels
-from build_tools.publish.gate import refusals
+from build_tools.publish.gate import BuildResult, Circumstances, TestResult, decide, refusals
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.snapshot import IndexedFile
 from build_tools.receipts.verdict import CPU_ONLY, TestCounts, Verdict
@@ -117,3 +118,83 @@ def test_a_version_that_only_looks_like_it_is_taken(version: str) -> None:
 def test_a_yanked_file_enters_no_channel() -> None:
     file = indexed(yanked="")
     assert refusals([file], [verdict(file)], channel=REHEARSAL) == (f"{file.filename} is yanked",)
+
+
+def documented_rows() -> list[tuple[str, ...]]:
+    """Return the rows of the table that people read."""
+    text = (Path(__file__).parents[3] / "docs" / "how-to" / "promote.md").read_text(encoding="utf-8")
+    lines = text.partition("| build | tests |")[2].partition("\n\n")[0].splitlines()[2:]
+    return [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in lines]
+
+
+@pytest.mark.parametrize("build", get_args(BuildResult))
+@pytest.mark.parametrize("tests", get_args(TestResult))
+@pytest.mark.parametrize("cpu_only_counts", [False, True])
+@pytest.mark.parametrize("runner", [False, True])
+@pytest.mark.parametrize("override", [False, True])
+def test_the_gate_is_the_table_that_people_read(
+    build: BuildResult, tests: TestResult, *, cpu_only_counts: bool, runner: bool, override: bool
+) -> None:
+    case = (build, tests, *("yes" if one else "no" for one in (cpu_only_counts, runner, override)))
+    said = {row[-1] for row in documented_rows() if all(cell in {"any", one} for cell, one in zip(row, case, strict=False))}
+    entered = decide(build, tests, cpu_only_counts=cpu_only_counts, runner=runner, override=override)
+    assert said == {"yes" if entered else "no"}
+
+
+@pytest.mark.parametrize(
+    ("tested", "enters"),
+    [
+        ("gfx942", True),
+        ("gfx942:xnack+", True),
+        ("gfx942:sramecc+:xnack-", True),
+        ("gfx9420", False),
+        ("gfx94X-dcgpu", False),
+        ("gfx94", False),
+        ("", False),
+    ],
+)
+def test_targets_are_compared_by_their_parts(tested: str, *, enters: bool) -> None:
+    strict = msgspec.structs.replace(RELEASE, required_targets=(GfxTarget("gfx942"),))
+    assert (refusals([FILE], [verdict(FILE, target=tested)], channel=strict) == ()) is enters
+
+
+def test_a_verdict_on_what_is_no_target_is_none() -> None:
+    assert refusals([FILE], [verdict(FILE, target="a machine of mine")], channel=RELEASE) != ()
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("2.9.0+rocm7.10.0", None),
+        ("1!2.9.0+rocm7.10.0", None),
+        ("1.8.0a0+rocm7.10.0", None),
+        ("2.9.0", None),
+        ("2.9.0+git1a2b3c4d.rocm7.10.0", None),
+        ("2.9.0.dev20260101+rocm7.10.0", "a version of the kind dev"),
+        ("2.9.0a1.dev2+rocm7.10.0", "a version of the kind dev"),
+        ("2.9.0+rocm7.10.0a20260501", "a ROCm of the kind a"),
+        ("2.9.0+rocm7.10.0rc2", "a ROCm of the kind rc"),
+        ("2.9.0+rocm7.10.0.dev0", "a ROCm of the kind dev"),
+        ("2.9.0+rocm7.10.0.dev0.1a2b3c", "odd version"),
+    ],
+)
+def test_versions_that_a_release_takes(version: str, said: str | None) -> None:
+    file = indexed(version)
+    reasons = refusals([file], [verdict(file)], channel=RELEASE)
+    assert reasons == () if said is None else any(said in reason for reason in reasons), reasons
+
+
+@pytest.mark.parametrize(("release_type", "enters"), [("release", True), ("nightly", False), ("dev", False), (None, False)])
+def test_a_release_takes_from_release_runs_only(release_type: str | None, *, enters: bool) -> None:
+    given = Circumstances(release_type=release_type)
+    assert (refusals([FILE], [GPU], channel=RELEASE, circumstances=given) == ()) is enters
+
+
+def test_an_override_is_for_targets_that_no_machine_can_test() -> None:
+    given = Circumstances(release_type="release", override="none yet", has_runner=lambda target: target != "gfx1201")
+    assert refusals([FILE], [GPU], channel=STRICT, circumstances=given) == ()
+    (reason,) = refusals([FILE], [verdict(FILE, target="gfx1201")], channel=STRICT, circumstances=given)
+    assert "not tested on gfx942" in reason
+    assert "machines that can test it on gfx942" in reason
+    failed = [GPU, verdict(FILE, target="gfx1201", outcome="failed")]
+    assert refusals([FILE], failed, channel=STRICT, circumstances=given) == (f"{FILE.filename} failed its tests on gfx1201",)

@@ -1,0 +1,125 @@
+"""``promote --reversion``: a tested set made anew under another version, with the verdicts that still speak of it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from build_tools import digest
+from build_tools.checks.run import check_wheels, raise_for
+from build_tools.config.version_members import version_members
+from build_tools.publish.papers import PaperFile, bind_papers
+from build_tools.publish.upload import publish_wheels
+from build_tools.publish.verdicts import put_verdict, read_verdicts
+from build_tools.receipts.check import JudgedWheel
+from build_tools.receipts.values import WheelFile
+from build_tools.stores.local import FolderStore
+from build_tools.stores.run_outputs import IndexFolder
+from build_tools.wheels.name import parse_wheel_name
+from build_tools.wheels.reversion import remake_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from build_tools.publish.promote import Request
+    from build_tools.receipts.snapshot import IndexedFile
+    from build_tools.types import Sha256
+    from build_tools.wheels.reversion import Remade, Reversion
+    from build_tools.workplace import Workplace
+
+__all__ = ["remade_request"]
+
+
+@contextlib.contextmanager
+def remade_request(request: Request, rows: Sequence[IndexedFile], rule: Reversion, workplace: Workplace) -> Iterator[Request]:
+    """Give a request for the same files under another version for the time of the block.
+
+    They are made in the work dir, checked, and indexed there with their verdicts; afterwards they are gone.
+
+    A verdict goes on to the new wheels only where all wheels that it speaks of, as far as they are of this set, differ in nothing but what
+    states their version. A failure goes on in any case.
+
+    Parameters
+    ----------
+    request
+        What is to be promoted.
+    rows
+        Its files, as their index has them.
+    rule
+        Which version becomes which.
+    workplace
+        Where and with what.
+
+    Raises
+    ------
+    HipwrightError
+        ``version-left``, ``bad-version``, ``check-failed``, ``nothing-published``, ``output-changed``, and what making a wheel raises.
+    """
+    above = workplace.work_dir / "reversion"
+    above.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=above) as made_in:
+        yield _remake_all(request, rows, rule, Path(made_in), workplace)
+
+
+def _remake_all(request: Request, rows: Sequence[IndexedFile], rule: Reversion, folder: Path, workplace: Workplace) -> Request:
+    made = {row.sha256: _remade(request, row, rule, folder / "wheels", workplace) for row in rows}
+    paths = [one.path for one in made.values()]
+    raise_for(check_wheels(paths, expectations=None, say=workplace.console.say, jobs=workplace.jobs))
+    store, place = FolderStore(folder), IndexFolder(request.origin.prefix)
+    links = {one.path.name: one.source for one in made.values()}
+    index = publish_wheels(
+        [(path, _wheel_file(path)) for path in paths],
+        store=store,
+        prefix=place.prefix,
+        replace=False,
+        say=workplace.console.say,
+        papers=lambda offers: bind_papers(
+            [JudgedWheel(filename=one.filename, sha256=one.sha256) for one in offers],
+            [PaperFile(name="reversion.json", kind="receipt", data=_paper(rule, links))],
+        ),
+    )
+    new_bytes = {links[file.filename]: file for file in index.files}
+    for verdict in read_verdicts(request.source, request.origin, set(made)):
+        mine = [wheel for wheel in verdict.wheels if wheel.sha256 in made]
+        if verdict.outcome == "passed" and not all(made[wheel.sha256].same_content for wheel in mine):
+            continue
+        wheels = tuple(
+            JudgedWheel(filename=new_bytes[wheel.sha256].filename, sha256=new_bytes[wheel.sha256].sha256) for wheel in mine
+        )
+        put_verdict(store, place, msgspec.structs.replace(verdict, wheels=wheels))
+    return dataclasses.replace(
+        request,
+        files=tuple(JudgedWheel(filename=file.filename, sha256=file.sha256) for file in index.files),
+        source=store,
+        origin=place,
+    )
+
+
+def _remade(request: Request, row: IndexedFile, rule: Reversion, target: Path, workplace: Workplace) -> Remade:
+    workplace.console.say(f"giving {row.filename} the version {rule.of(row.version)}")
+    with request.source.as_file(request.origin.key(row.key)) as path:
+        found = digest.of_file(path)
+        return remake_wheel(path, target, rule, source=found, members=version_members(), jobs=workplace.jobs)
+
+
+def _wheel_file(path: Path) -> WheelFile:
+    name = parse_wheel_name(path.name)
+    return WheelFile(
+        path=path.name,
+        filename=path.name,
+        distribution=name.distribution,
+        version=name.version,
+        sha256=digest.of_file(path),
+        size=path.stat().st_size,
+    )
+
+
+def _paper(rule: Reversion, links: Mapping[str, Sha256]) -> bytes:
+    """Return the paper that says of each new wheel which bytes it was made from."""
+    document = {"schema": 1, "old": str(rule.old), "new": str(rule.new), "made_from": dict(sorted(links.items()))}
+    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
