@@ -151,6 +151,10 @@ def _verdict(result: SuiteResult, report: bytes) -> Verdict:
         platform=result.platform,
         local=result.local,
         packages=result.packages,
+        suite="upstream",
+        mismatch=None if result.code.same else result.code.tests_commit,
+        started=result.started,
+        seconds=result.seconds,
     )
 
 

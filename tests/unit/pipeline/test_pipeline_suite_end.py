@@ -90,6 +90,15 @@ def test_a_whole_result_becomes_a_verdict_on_the_wheel_and_its_report(tmp_path: 
     json.dumps(told)
 
 
+def test_a_verdict_by_tests_of_another_version_says_so(tmp_path: Path) -> None:
+    code = SuiteCode(tests_commit=COMMIT, tests_digest=PLAN, wheel_commit=OTHER, same=False)
+    for number, same in enumerate((True, False)):
+        one = result(a="passed") if same else changed(result(a="passed"), code=code)
+        end(one, workplace(tmp_path), tmp_path / str(number))
+        verdict = read_record(tmp_path / str(number) / "verdict.json", Verdict)
+        assert (verdict.suite, verdict.mismatch) == ("upstream", None if same else COMMIT)
+
+
 def test_a_shard_or_a_choice_is_no_verdict_and_changes_nothing_that_others_read(tmp_path: Path) -> None:
     place = workplace(tmp_path)
     end(result(1, 2, a="passed"), place, tmp_path / "shard")
