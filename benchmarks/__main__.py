@@ -37,6 +37,7 @@ GOALS: Final = (
     "fat_wheel",
     "index_pages",
     "runner_overhead",
+    "shard_balance",
 )
 """Those that need no input of the caller's, in the order in which they run."""
 

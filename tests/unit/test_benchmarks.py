@@ -32,6 +32,7 @@ from benchmarks import (
     rocm_packages,
     runner_overhead,
     second_run,
+    shard_balance,
     stage_overhead,
     upload,
     wheel_rewrite,
@@ -139,7 +140,10 @@ MET: dict[str, tuple[Callable[[], measure.Result], tuple[float, float]]] = {
     ),
     "runner_overhead": (lambda: runner_overhead.result([pair(6.0, 5.0), pair(3.0, 2.0), pair(9.0, 3.0)]), (6.0, 3.0)),
     "index_pages": (lambda: index_pages.result([pair(2.0, 20.0), pair(1.0, 10.0), pair(9.0, 3.0)]), (2.0, 10.0)),
+    "shard_balance": (lambda: shard_balance.result([10.5, 10.0, 9.5, 10.0], [20.0, 10.0, 5.0, 5.0], 240), (1.05, 2.0)),
 }
+
+UNITS = {"compiler_cache": "objects", "shard_balance": "times"}
 
 
 @pytest.mark.parametrize("name", MET)
@@ -148,7 +152,7 @@ def test_a_line_has_the_numbers_and_keeps_the_limit(name: str) -> None:
     row = parsed(make())
     assert (row["ours"], row["baseline"]) == numbers
     assert row["met"] is True
-    assert row["unit"] == ("objects" if name == "compiler_cache" else "s")
+    assert row["unit"] == UNITS.get(name, "s")
     assert "profile" not in row
 
 

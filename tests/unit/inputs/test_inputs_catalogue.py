@@ -34,6 +34,7 @@ def test_the_keys_are_the_promised_ones() -> None:
     keys = {tier: {entry.key for entry in inputs_of(known_inputs(), tier)} for tier in Tier}
     assert keys[Tier.CI] == {"pytorch-origin", "pytorch-series", "debian-rocm", "torch-wheel", "torch-requirements"}
     assert keys[Tier.REAL] - keys[Tier.CI] == {
+        "torch-suite-requirements",
         "torch-wheel-large",
         "torch-spline-conv-sdist",
         "torch-scatter-sdist",
