@@ -1,22 +1,22 @@
 """How long it takes to upload wheels to an S3 server the first time, and when nothing is new, against ``aws s3 sync``.
 
-Usage: ``python -m benchmarks.upload [ROUNDS]``. The server is a real one on this machine. There are two hundred small files and two large
-ones. What is measured is the store as the commands use it: several files at a time, each with its SHA-256 known and put on the condition
-that there is none of its name; when nothing is new, each is compared by its SHA-256 in the store's index, and by its size in the listing.
-Like the other program, ours begins with starting itself.
+Usage: ``python -m benchmarks.upload [ROUNDS]``. The server is a real one on this machine. There are two hundred small wheels of ten projects
+and two large ones. What is measured is the command itself, ``upload_wheels``, from starting Python to its last table: it reads and hashes each
+wheel, sends it on the condition that there is none of its name, with its metadata beside it, and then writes papers and index, of which
+the other program does nothing.
 """
 
 from __future__ import annotations
 
-import json
 import random
 import sys
+import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from benchmarks._measure import CLONE, of_pairs, pairs, rounds, scratch, show, timed, two_processors
+from benchmarks._measure import CLONE, nox, of_pairs, pairs, rounds, scratch, show, timed, two_processors
 from benchmarks._rocm import program
-from build_tools import digest
+from tests.support.publishing import write_wheel
 from tests.support.s3 import seaweed
 
 if TYPE_CHECKING:
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks._measure import Pair, Result, Timed
-    from build_tools.types import Sha256
     from tests.support.s3 import S3Server
 
 FIRST_LIMIT: Final = 1.0
 AGAIN_LIMIT: Final = 0.7
 
 _SMALL: Final = 200
+_PROJECTS: Final = 10
 _LARGE: Final = 2
 _LARGE_MEBIBYTES: Final = 300
 
@@ -49,14 +49,16 @@ class Work:
     server: S3Server
     folder: Path
     aws: Path
-    index: Path
+    work_dir: Path
     again: bool = False
     bucket: str = ""
 
     def ours(self) -> Timed:
-        """Upload by the store."""
-        words = ("-m", "benchmarks._sender", f"s3://{self._target()}/dist", self.server.endpoint, self.index)
-        return timed([sys.executable, *words], cwd=CLONE, env={**self.server.machine, "PYTHONPATH": str(CLONE)})
+        """Upload by the command."""
+        store = ("--store", f"s3://{self._target()}", "--endpoint-url", self.server.endpoint)
+        where = ("--work-dir", self.work_dir, "--run-id", "1", "--artifact-group", "gfx94X-dcgpu", "--json")
+        words = nox("-s", "upload_wheels", "--", self.folder, *store, *where)
+        return timed(words, cwd=CLONE, env={**self.server.machine, "PYTHONPATH": str(CLONE)})
 
     def sync(self) -> Timed:
         """Upload by ``aws s3 sync``."""
@@ -69,17 +71,21 @@ class Work:
         return self.bucket
 
 
-def fill(folder: Path) -> dict[str, Sha256]:
-    """Write the files and return the SHA-256 of each."""
-    chance = random.Random(17)  # noqa: S311 - bytes that do not get smaller
+def fill(folder: Path) -> None:
+    """Write the wheels: bytes that do not get smaller, stored as they are."""
+    chance = random.Random(17)  # noqa: S311 - as above
     folder.mkdir()
-    sizes = {f"small_{number}-1.0+rocm7.1-py3-none-any.whl": 1 for number in range(_SMALL)}
-    sizes |= {f"large_{number}-1.0+rocm7.1-py3-none-any.whl": _LARGE_MEBIBYTES for number in range(_LARGE)}
-    for name, mebibytes in sizes.items():
-        with (folder / name).open("wb") as file:
-            for _ in range(mebibytes):
-                file.write(chance.randbytes(1 << 20))
-    return {name: digest.of_file(folder / name) for name in sizes}
+    for number in range(_SMALL):
+        _write(folder, f"small_{number % _PROJECTS}", f"1.{number // _PROJECTS}+rocm7.1", 1, chance)
+    for number in range(_LARGE):
+        _write(folder, f"large_{number}", "1.0+rocm7.1", _LARGE_MEBIBYTES, chance)
+
+
+def _write(folder: Path, name: str, version: str, mebibytes: int, chance: random.Random) -> None:
+    path, _ = write_wheel(folder, name, version)
+    with zipfile.ZipFile(path, "a") as archive, archive.open(zipfile.ZipInfo(f"{name}.bin"), "w", force_zip64=True) as member:
+        for _ in range(mebibytes):
+            member.write(chance.randbytes(1 << 20))
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -87,9 +93,8 @@ def main(arguments: Sequence[str]) -> None:
     aws = program("aws")
     two_processors()
     with scratch() as folder, seaweed(folder / "server", program=program("weed")) as server:
-        index = folder / "index.json"
-        index.write_text(json.dumps({str(folder / "files" / name): one for name, one in fill(folder / "files").items()}))
-        work = Work(server=server, folder=folder / "files", aws=aws, index=index)
+        fill(folder / "files")
+        work = Work(server=server, folder=folder / "files", aws=aws, work_dir=folder / "work")
         for again in (False, True):
             if again:
                 work.ours()

@@ -14,7 +14,7 @@ from build_tools.checks.libraries import libraries_of_wheels
 from build_tools.checks.profile import demands_for
 from build_tools.checks.registry import rule_named
 from build_tools.checks.run import check_wheels as judge
-from build_tools.checks.run import find_wheels, raise_for
+from build_tools.checks.run import raise_for
 from build_tools.checks.show import show_report
 from build_tools.config.owned import is_rocm
 from build_tools.config.project import load_project, project_names
@@ -25,6 +25,7 @@ from build_tools.pipeline.baselines import named_baselines
 from build_tools.pipeline.wheel_set import unmet_of
 from build_tools.receipts.record import plain
 from build_tools.types import Platform
+from build_tools.wheels.find import find_wheels
 from build_tools.wheels.name import parse_wheel_name
 
 if TYPE_CHECKING:

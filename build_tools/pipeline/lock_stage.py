@@ -19,7 +19,18 @@ from build_tools.options.model import OPTIONS
 from build_tools.options.render import spelled, to_arguments
 from build_tools.patches.lines import faults_of_lines, rule_of
 from build_tools.pipeline.companions import told_planned
-from build_tools.pipeline.engine import RECEIPT, Done, Making, Work, imagine, input_digest, keep_account, perform, stage_folder
+from build_tools.pipeline.engine import (
+    RECEIPT,
+    Done,
+    Making,
+    Work,
+    decide,
+    imagine,
+    input_digest,
+    keep_account,
+    perform,
+    stage_folder,
+)
 from build_tools.pipeline.report import repeat_line
 from build_tools.process import printable
 from build_tools.receipts.lock import Lock
@@ -222,7 +233,7 @@ def _lock_done(entry: Locked, chain: Chain) -> Done:
     folder = stage_folder(chain.workplace.work_dir, Stage.LOCK, name, input_digest(Stage.LOCK, name, parts))
     work = Work(stage=Stage.LOCK, project=name, parts=parts, make=make, receipt=folder / RECEIPT, quiet=True)
     if chain.workplace.settings.dry_run:
-        receipt = imagine(work, LockedResult(value=entry.project))
+        receipt = decide(work, chain.workplace).earlier or imagine(work, LockedResult(value=entry.project))
         return Done(
             receipt=receipt, path=work.receipt, state="run" if entry.fresh else "skipped", why=entry.why, seconds=entry.seconds
         )

@@ -10,6 +10,7 @@ from build_tools.errors import HipwrightError
 from build_tools.locking.manifest import make_manifest, manifest_bytes
 from build_tools.patches.series import load_series
 from build_tools.pipeline.engine import RECEIPT
+from build_tools.pipeline.uploading import reason_of
 from build_tools.publish.build_facts import BuildFacts
 from build_tools.publish.papers import PaperFile, bind_papers
 from build_tools.publish.portable import Portable
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
     from build_tools.publish.papers import MakePapers, Papers
     from build_tools.receipts.check import CheckReport
     from build_tools.receipts.lock import LockedProject
+    from build_tools.rocm.packages.receipt import PackagesReceipt
     from build_tools.types import Sha256
     from build_tools.workplace import Workplace
 
-__all__ = ["papers_of_chain", "papers_of_wheels", "portable_of"]
+__all__ = ["papers_of_chain", "papers_of_packages", "papers_of_wheels", "portable_of"]
 
 _BEFORE_PUBLISH: Final = tuple(stage for stage in Stage if stage.number < Stage.PUBLISH.number)
 _MOST: Final = 64
@@ -57,6 +59,12 @@ def papers_of_wheels(workplace: Workplace) -> MakePapers:
     return make
 
 
+def papers_of_packages(workplace: Workplace, receipt: PackagesReceipt) -> MakePapers:
+    """Return what makes the papers of a set of ROCm packages, of the receipt that came with it."""
+    paper = PaperFile(name="packages.json", kind="receipt", data=portable_of(workplace).json(receipt))
+    return lambda offers: _papers(offers, [], workplace, given=(paper,))
+
+
 def portable_of(workplace: Workplace) -> Portable:
     """Return what takes this machine's folders and secrets out of records."""
     home = workplace.machine.get("HOME") or workplace.machine.get("USERPROFILE")
@@ -67,7 +75,10 @@ def portable_of(workplace: Workplace) -> Portable:
     return Portable(places=places, mask=workplace.runner.mask)
 
 
-def _papers(offers: Sequence[Offer], facts: Sequence[BuildFacts], workplace: Workplace) -> Papers:
+def _papers(
+    offers: Sequence[Offer], facts: Sequence[BuildFacts], workplace: Workplace, *, given: Sequence[PaperFile] = ()
+) -> Papers:
+    """Make the papers of files; ``given`` is what already says how they came to be, where no receipts of stages do."""
     from build_tools.publish.sbom import bill_of_materials  # noqa: PLC0415 - the library costs more time than many a command has
 
     portable = portable_of(workplace)
@@ -79,16 +90,17 @@ def _papers(offers: Sequence[Offer], facts: Sequence[BuildFacts], workplace: Wor
         if stage is not Stage.CHECK
     ]
     files += _locks(facts, portable, missing)
-    files += _reports(offers, facts, workplace, portable, missing)
+    files += given or _reports(offers, facts, workplace, portable, missing)
     known = {wheel.sha256 for build in facts if build.built is not None for wheel in build.built.wheels}
     unknown = [offer.filename for offer in offers if offer.sha256 not in known]
-    if unknown:
+    if unknown and not given:
         missing.append(f"no receipt at hand says how {', '.join(unknown)} came to be: no lock, no commands, no sources")
     sbom = bill_of_materials(offers, facts, portable=portable)
     files.append(PaperFile(name="sbom.cdx.json", kind="sbom", data=sbom))
     words = statement(offers, facts, files, builder=builder_of(workplace.machine), portable=portable)
     files.append(PaperFile(name="provenance.intoto.json", kind="statement", data=words))
-    return bind_papers((JudgedWheel(filename=one.filename, sha256=one.sha256) for one in offers), files, missing)
+    judged = (JudgedWheel(filename=one.filename, sha256=one.sha256) for one in offers)
+    return bind_papers(judged, files, missing=missing, reason=reason_of(workplace))
 
 
 def _locks(facts: Sequence[BuildFacts], portable: Portable, missing: list[str]) -> list[PaperFile]:

@@ -9,8 +9,6 @@ from packaging.version import Version
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
-from build_tools.locking.places import wanted_family
-from build_tools.pipeline.report import repeat_line
 from build_tools.process import printable
 from build_tools.publish.current import read_current
 from build_tools.stores.local import FolderStore
@@ -43,6 +41,8 @@ def store_to_read(workplace: Workplace, address: str) -> Store:
 
 def group_of(chain: Chain) -> str:
     """Return the folder name of this set: as asked, else the family, else the targets, else a word for a build of none."""
+    from build_tools.locking.places import wanted_family  # noqa: PLC0415 - uploads of what is there need nothing of it
+
     place = chain.workplace
     targets = "-".join(target.replace(":", "_") for target in chain.targets)
     group = place.settings.artifact_group or wanted_family(place, chain.project.name) or targets or "generic"
@@ -129,6 +129,8 @@ def refuse_unpromoted(chain: Chain, prefix: str, store: Store) -> None:
     there = {(file.filename, file.sha256) for file in read_current(store, IndexFolder(prefix)).snapshot.files}
     missing = [build for build in chain.before if (build.filename, build.sha256) not in there]
     if missing:
+        from build_tools.pipeline.report import repeat_line  # noqa: PLC0415 - as above
+
         names = " and ".join(build.filename for build in missing)
         message = f"what {chain.project.name} was built with is not in the channel {prefix}: {names}"
         hint = (

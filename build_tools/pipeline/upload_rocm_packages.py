@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from build_tools.config.runners import runner_table
 from build_tools.config.targets import family_of_group, known_targets, offers
 from build_tools.errors import HipwrightError
+from build_tools.pipeline.provenance import papers_of_packages
 from build_tools.pipeline.publishing import install_lines
 from build_tools.pipeline.uploading import carry_into, destination, file_rows, plan_into, shown_rows
 from build_tools.publish.rocm_packages import extras_to_install, read_packages
@@ -60,7 +61,7 @@ def upload_rocm_packages(workplace: Workplace) -> dict[str, Any]:
     _refuse_other_group(packages.receipt, group)
     target = destination(workplace, platform=packages.receipt.platform)
     store, place, dry = target.store, target.run.python(group), settings.dry_run
-    plan = plan_into(target, place, packages.offers)
+    plan = plan_into(target, place, packages.offers, papers=papers_of_packages(workplace, packages.receipt))
     others = _others(packages.offers, plan.before)
     if others:
         console.warn(f"the index also holds {', '.join(others)} of this version, which are not of this set")

@@ -6,14 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from build_tools import digest
-from build_tools.checks.run import find_wheels
 from build_tools.errors import HipwrightError, Where
-from build_tools.pipeline.check_wheels import all_projects, require_expected
-from build_tools.pipeline.provenance import papers_of_wheels
 from build_tools.pipeline.upload_told import tell_upload
 from build_tools.pipeline.uploading import carry_into, destination, plan_into
 from build_tools.publish.offer import offer_file
 from build_tools.publish.transfer import Meter
+from build_tools.wheels.find import find_wheels
 from build_tools.wheels.name import parse_wheel_name
 
 if TYPE_CHECKING:
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from build_tools.publish.offer import Offer
+    from build_tools.publish.papers import Papers
     from build_tools.types import Platform
     from build_tools.workplace import Workplace
 
@@ -45,7 +44,10 @@ def upload_wheels(workplace: Workplace) -> dict[str, Any]:
     settings = workplace.settings
     wheels = find_wheels(settings.paths, command="upload_wheels")
     _refuse_twins(wheels)
-    require_expected(wheels, all_projects(workplace.external_builds), settings.projects)
+    if settings.projects:
+        from build_tools.pipeline.check_wheels import all_projects, require_expected  # noqa: PLC0415 - it brings all rules with it
+
+        require_expected(wheels, all_projects(workplace.external_builds), settings.projects)
     platform = _platform(wheels, workplace)
     if settings.artifact_group is None:
         hint = "say --artifact-group NAME: the GPU family that they are for, with a build variant behind it where there is one"
@@ -57,10 +59,17 @@ def upload_wheels(workplace: Workplace) -> dict[str, Any]:
         from build_tools.pipeline.piprepo import publish_by_piprepo  # noqa: PLC0415 - few ask for it
 
         return publish_by_piprepo(wheels, offers, target, place, workplace)
-    plan = plan_into(target, place, offers, papers=papers_of_wheels(workplace))
+    plan = plan_into(target, place, offers, papers=lambda new: _papers(new, workplace))
     if not settings.dry_run:
         carry_into(plan, target, place, workplace)
     return {"upload": tell_upload(plan, target, place, workplace)}
+
+
+def _papers(offers: Sequence[Offer], workplace: Workplace) -> Papers:
+    """Make the papers of wheels that have none yet."""
+    from build_tools.pipeline.provenance import papers_of_wheels  # noqa: PLC0415 - an upload with nothing new needs none
+
+    return papers_of_wheels(workplace)(offers)
 
 
 def _refuse_twins(wheels: Sequence[Path]) -> None:

@@ -62,7 +62,9 @@ class Papers:
         return tuple(paper_key(self.digest, name) for name in (*(file.name for file in self.files), SET_PAPER))
 
 
-def bind_papers(wheels: Iterable[JudgedWheel], papers: Iterable[PaperFile], missing: Iterable[str] = ()) -> Papers:
+def bind_papers(
+    wheels: Iterable[JudgedWheel], papers: Iterable[PaperFile], *, missing: Iterable[str] = (), reason: str | None = None
+) -> Papers:
     """Return papers bound to the wheels that they are of.
 
     Parameters
@@ -73,6 +75,8 @@ def bind_papers(wheels: Iterable[JudgedWheel], papers: Iterable[PaperFile], miss
         Their papers.
     missing
         What there is no paper of, and why, a line each.
+    reason
+        Why names get other bytes, where somebody had to say it.
 
     Raises
     ------
@@ -90,6 +94,7 @@ def bind_papers(wheels: Iterable[JudgedWheel], papers: Iterable[PaperFile], miss
             Paper(name=file.name, kind=file.kind, sha256=digest.of_bytes(file.data), size=len(file.data)) for file in files
         ),
         missing=tuple(missing),
+        reason=reason,
     )
     return Papers(record=record, files=files)
 

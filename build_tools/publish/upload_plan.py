@@ -14,6 +14,7 @@ from build_tools.index import layout
 from build_tools.index.plan import pages
 from build_tools.index.snapshots import by_filename, changed_projects, is_same, merged
 from build_tools.publish.holdings import holdings
+from build_tools.publish.shown import read_shown
 from build_tools.publish.transfer import Transfer, taken
 from build_tools.types import ObjectKey
 
@@ -154,7 +155,7 @@ def plan_upload(
         replace=replace,
         uploaded=uploaded,
         after=merged(current.snapshot, rows),
-        slash_keys=store.abilities.slash_keys,
+        slash_keys=store.abilities.slash_keys or _has_slash_keys(store, place, current),
         papers=made,
     )
 
@@ -176,6 +177,11 @@ def row_of(plan: FilePlan, row: IndexedFile | None, *, uploaded: str, replace: b
     if not replace:
         raise taken(plan.offer, row.sha256, None)
     return plan.offer.indexed(plan.key, uploaded=uploaded)
+
+
+def _has_slash_keys(store: Store, place: IndexFolder, current: Current) -> bool:
+    """Return whether pages of an index lie under keys that end in ``/``; of a server that is only read that is not found out otherwise."""
+    return current.etag is not None and read_shown(store, place, slash_keys=True).pages.snapshot is not None
 
 
 def _with_papers(

@@ -31,10 +31,12 @@ class Paper(Record, frozen=True, kw_only=True):
 class ProvenanceSet(Record, frozen=True, kw_only=True):
     """The wheels that were published together and their papers, both sorted by name; the digest of its bytes names the set.
 
-    ``missing`` says which papers the set came without, and why, a line each.
+    ``missing`` says which papers the set came without, and why, a line each. ``reason`` is why names that held other bytes got these,
+    where somebody had to say it.
     """
 
     schema: Literal[1] = 1
     wheels: tuple[JudgedWheel, ...]
     papers: tuple[Paper, ...]
     missing: tuple[str, ...] = ()
+    reason: str | None = None

@@ -165,7 +165,8 @@ def test_run_outputs_and_channel_have_the_layout_and_the_wheel_s_bytes(story: St
     files = {path.relative_to(story.store / prefix).as_posix() for path in (story.store / prefix).rglob("*") if path.is_file()}
     verdicts = {name for name in files if name.startswith("verdicts/")}
     assert bool(verdicts) is (prefix == INDEX)
-    assert {re.sub(r"[0-9a-f]{64}", "<sha256>", name) for name in files - verdicts} == {
+    files = {name for name in files - verdicts if not name.startswith("provenance/")}
+    assert {re.sub(r"[0-9a-f]{64}", "<sha256>", name) for name in files} == {
         f"dist/{WHEEL}",
         f"dist/{WHEEL}.metadata",
         "index.html",
@@ -356,3 +357,49 @@ def test_elsewhere_after_a_kill_in_the_middle_of_the_build_the_same_bytes_come_o
         ]
         assert modules[0] == modules[1]
         assert len(modules[0]) == 3
+
+
+def test_papers_lie_beside_the_published_wheel_and_name_no_folder_of_the_machine(story: Story) -> None:
+    index = story.store / INDEX
+    (row,) = same_everywhere(FolderStore(story.store), INDEX).files
+    folder = index / "provenance" / str(row.provenance)
+    listing = json.loads((folder / "set.json").read_bytes())
+    assert sha256(folder / "set.json") == row.provenance
+    assert listing["missing"] == []
+    kinds = {paper["kind"] for paper in listing["papers"]}
+    assert kinds == {"lock", "receipt", "check-report", "source-manifest", "sbom", "statement"}
+    for paper in listing["papers"]:
+        assert sha256(folder / paper["name"]) == paper["sha256"]
+        text = (folder / paper["name"]).read_text()
+        assert not [place for place in (story.desk.work, story.desk.clone, story.desk.cache) if str(place) in text]
+    sbom = json.loads((folder / "sbom.cdx.json").read_bytes())
+    (wheel,) = (one for one in sbom["components"] if one["bom-ref"] == f"sha256:{row.sha256}")
+    locked = json.loads((folder / "lock.json").read_bytes())["projects"]["sample"]
+    assert locked["sources"]["commit"] in {one["uid"] for one in wheel["pedigree"]["commits"]}
+    assert len(wheel["pedigree"]["patches"]) == 4
+    needed = next(one["dependsOn"] for one in sbom["dependencies"] if one["ref"] == wheel["bom-ref"])
+    assert {f"sha256:{file['sha256']}" for file in locked["rocm"]["files"]} <= set(needed)
+    statement = (folder / "provenance.intoto.json").read_text()
+    assert not re.search(r'"(?:/|file:)', statement)
+    said = json.loads(statement)["predicate"]
+    assert {"sha256": sha256(folder / "lock.json")} in [one["digest"] for one in said["runDetails"]["byproducts"]]
+    commits = [one["digest"].get("gitCommit") for one in said["buildDefinition"]["resolvedDependencies"]]
+    assert locked["sources"]["commit"] in commits
+
+
+def test_the_verdict_lies_beside_the_index_that_was_tested(story: Story) -> None:
+    value = json.dumps(story.first.receipt("test")["result"]["value"], sort_keys=True)
+    found = list((story.store / INDEX / "verdicts").iterdir())
+    assert all(sha256(one) == one.stem for one in found)
+    assert value in [json.dumps(json.loads(one.read_bytes()), sort_keys=True) for one in found]
+
+
+def test_a_dry_run_of_the_chain_tells_what_publishing_would_write(story: Story) -> None:
+    before = tree_of(story.store)
+    planned = story.again("--run-id", "planned", "--dry-run", "--until", "publish").document["uploads"]
+    assert tree_of(story.store) == before
+    story.again("--run-id", "planned", "--until", "publish")
+    folder = story.store / "planned-linux/pytorch/generic"
+    there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    history = {name for name in there if name.startswith("snapshots/")}
+    assert there - history == set(planned[0]["writes"]) - {"snapshots/"}

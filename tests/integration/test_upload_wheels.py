@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +125,11 @@ def test_a_later_attempt_needs_a_reason_where_a_run_is_no_trial(tmp_path: Path) 
     assert found["reason"] == "built against the wrong ROCm"
     (row,) = same_everywhere(store_of(tmp_path), PREFIX).files
     assert row.sha256 == new.sha256
+    change = same_everywhere(store_of(tmp_path), PREFIX).change
+    assert change is not None
+    assert (change.action, change.reason) == ("publish", "built against the wrong ROCm")
+    papers = tmp_path / "work/store" / PREFIX / "provenance" / str(row.provenance) / "set.json"
+    assert from_json(papers.read_bytes(), ProvenanceSet, name="set.json").reason == "built against the wrong ROCm"
     assert (tmp_path / "work/store" / PREFIX / "dist" / path.name).exists()
     assert digest.of_file(tmp_path / "work/store" / PREFIX / "dist" / path.name) == old.sha256
 
@@ -224,6 +230,24 @@ def test_who_may_not_write_hears_it_before_a_wheel_is_read(tmp_path: Path, s3_se
     with pytest.raises(HipwrightError) as caught:
         upload_wheels(place)
     assert caught.value.code.name == "no-credentials"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the set of wheels of tests is fetched on Linux")
+def test_piprepo_writes_the_pages_and_nothing_is_written_over(tmp_path: Path) -> None:
+    one, _ = write_wheel(tmp_path / "dist", "torch", "2.9.0+rocm7.1")
+    plan = upload(tmp_path, one, index_format="piprepo", dry_run=True)
+    assert upload(tmp_path, one, index_format="piprepo")["writes"] == plan["writes"]
+    folder = tmp_path / "work/store" / PREFIX
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == set(plan["writes"])
+    assert f'href="../../{one.name}"' in (folder / "simple/torch/index.html").read_text()
+    two, _ = write_wheel(tmp_path / "dist", "torch", "2.9.1+rocm7.1")
+    assert upload(tmp_path, one, two, index_format="piprepo")["writes"] == [two.name, "simple/torch/index.html"]
+    assert (folder / "simple/torch/index.html").read_text().count("href=") == 2
+    write_wheel(tmp_path / "dist", "torch", "2.9.0+rocm7.1", text="other")
+    assert refused(tmp_path, one, index_format="piprepo").code.name == "name-taken"
+    assert refused(tmp_path, one, index_format="piprepo", replace="why").code.name == "option-conflict"
+    upload(tmp_path, one, artifact_group="other")
+    assert refused(tmp_path, one, artifact_group="other", index_format="piprepo").code.name == "option-conflict"
 
 
 def test_progress_tells_of_reading_and_of_sending(tmp_path: Path) -> None:

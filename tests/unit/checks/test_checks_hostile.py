@@ -11,11 +11,12 @@ from packaging.markers import Marker
 
 from build_tools.checks.baseline import choose_baseline
 from build_tools.checks.rules.resolves import _told_apart
-from build_tools.checks.run import check_wheels, find_wheels
+from build_tools.checks.run import check_wheels
 from build_tools.checks.show import show_report
 from build_tools.console.events import Table
 from build_tools.errors import HipwrightError
 from build_tools.receipts.record import plain
+from build_tools.wheels.find import find_wheels
 from tests.support.wheel_maker import WheelMaker
 from tests.support.workplaces import memory_of, workplace
 

@@ -8,7 +8,7 @@ from build_tools.checks.demands import Demands
 from build_tools.checks.expectation import Expectation
 from build_tools.checks.explain import all_rules
 from build_tools.checks.registry import FORMAT, WHEEL_RULES
-from build_tools.checks.run import check_wheels, find_wheels, raise_for
+from build_tools.checks.run import check_wheels, raise_for
 from build_tools.config.wheel_demands import Check, RuleSetting
 from build_tools.digest import of_file
 from build_tools.errors import HipwrightError
@@ -16,6 +16,7 @@ from build_tools.receipts.check import CheckReport
 from build_tools.receipts.record import from_json, to_json
 from build_tools.types import Platform
 from build_tools.wheels import contents
+from build_tools.wheels.find import find_wheels
 from tests.support.wheel_maker import WheelMaker
 
 if TYPE_CHECKING:
