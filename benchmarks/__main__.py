@@ -31,6 +31,7 @@ GOALS: Final = (
     "rocm_packages",
     "fetch_artifacts",
     "upload",
+    "promote",
     "environment",
     "compiler_cache",
     "wheel_rewrite",
