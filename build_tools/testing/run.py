@@ -186,6 +186,9 @@ def _run(request: TestRequest, runner: Runner, plan: Path, *, events: Path, log:
         return ProcessEnd(returncode=None, limit=clock.limit, phase=clock.phase)
     finally:
         end_leftovers(mark, say=say)
+    if done.returncode < 0 and clock.is_over():
+        # Stacks are printed of threads that may be running, which can end the process: it was at its limit all the same.
+        return ProcessEnd(returncode=None, limit=clock.limit, phase=clock.phase)
     return ProcessEnd(returncode=done.returncode, limit=request.limits.whole)
 
 
@@ -204,16 +207,23 @@ class _Clock:
 
     def left(self) -> float:
         """Return the seconds that the run may go on as things stand; the phase that has the least is remembered."""
+        # The driver prints the stacks when the time has come, which takes a moment.
+        left = self._until_limit() + _STOP_MARGIN
+        # The phase that comes next may have less time than this one.
+        return min(left, self.limits.test, self.limits.exit_grace + _STOP_MARGIN)
+
+    def is_over(self) -> bool:
+        """Return whether a limit has passed."""
+        return self._until_limit() <= 0
+
+    def _until_limit(self) -> float:
         story = read_story(self.events)
         step, limit = self._phase(story)
         since = story.latest if story.latest is not None else self.began
         now = time.monotonic()
         of_step, of_whole = since + limit - now, self.began + self.limits.whole - now
         self.phase, self.limit = (step, limit) if of_step <= of_whole else ("whole", self.limits.whole)
-        # The driver prints the stacks when the time has come, which takes a moment.
-        left = min(of_step, of_whole) + _STOP_MARGIN
-        # The phase that comes next may have less time than this one.
-        return min(left, self.limits.test, self.limits.exit_grace + _STOP_MARGIN)
+        return min(of_step, of_whole)
 
     def _phase(self, story: Story) -> tuple[Phase, float]:
         if story.end is not None:
