@@ -280,6 +280,13 @@ def _merge_tests(_command: Command, _project: ProjectName | None, workplace: Wor
     return merge_tests(workplace)
 
 
+def _matrix(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.matrix_command import matrix  # noqa: PLC0415
+    from build_tools.pipeline.order import built_before  # noqa: PLC0415
+
+    return matrix(workplace, built_before=built_before)
+
+
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
@@ -312,6 +319,7 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "profile": _profile,
     "compare_profiles": _compare_profiles,
     "docker_image": _docker_image,
+    "matrix": _matrix,
     "docker_run": _docker_run,
     "show-config": _show_config,
     "show-hipify": _show_hipify,

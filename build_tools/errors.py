@@ -147,6 +147,7 @@ CODES: Final[Mapping[str, Code]] = _table(
     ("stage-missing", Kind.INPUT, "A stage's result is needed and is not there."),
     ("no-compiler", Kind.MACHINE, "No working C++ compiler was found."),
     ("missing-tool", Kind.MACHINE, "A program that the work needs is not on this machine or is too old."),
+    ("empty-matrix", Kind.FINDING, "No job is left, and nobody said that none is wanted."),
     ("no-engine", Kind.MACHINE, "No program that makes or runs containers works on this machine."),
     ("image-failed", Kind.MACHINE, "A container image could not be built, saved, loaded or pushed."),
     ("image-not-pinned", Kind.USAGE, "A release's image begins with one that is named by a tag, which can change."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from build_tools.options.ci import CiOptions
 from build_tools.options.declare import declared
 from build_tools.options.how import HowOptions
 from build_tools.options.image import ImageOptions
@@ -25,7 +26,7 @@ __all__ = ["OPTIONS", "Settings"]
 
 # The fields of the last base come first: that is the order of the help and of the reference page.
 @dataclass(frozen=True, kw_only=True)
-class Settings(SuiteOptions, HowOptions, MachineOptions, ImageOptions, WhereOptions, PackageOptions, WhatOptions):
+class Settings(SuiteOptions, HowOptions, CiOptions, MachineOptions, ImageOptions, WhereOptions, PackageOptions, WhatOptions):
     """The values of all options, and the plain arguments; a command reads those that it takes, the others keep their defaults.
 
     ``own_gfx`` are the GPU targets that a project's own variable names, by project.

@@ -1,0 +1,31 @@
+"""What continuous integration starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from build_tools.options.declare import declare
+
+__all__ = ["CiOptions"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiOptions:
+    """What continuous integration starts."""
+
+    matrix_for: str = declare(
+        "ci",
+        "choice",
+        "what",
+        "What jobs are started for: builds of one kind, or tests of what they built.",
+        name="for",
+        choices=("ci", "nightly", "release", "tests"),
+        metavar="WHAT",
+    )
+    changed_since: str | None = declare(
+        None,
+        "text",
+        "what",
+        "Leave out projects that no file changed since this commit is about, in the clone.",
+        metavar="COMMIT",
+    )
