@@ -183,6 +183,12 @@ def _verify(_command: Command, _project: ProjectName | None, workplace: Workplac
     return verify(workplace)
 
 
+def _freshness(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.pipeline.freshness import freshness  # noqa: PLC0415
+
+    return freshness(workplace)
+
+
 def _yank(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.pipeline.keep_index import yank  # noqa: PLC0415
 
@@ -306,6 +312,7 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "upload_wheels": _upload_wheels,
     "upload_run_logs": _upload_run_logs,
     "verify": _verify,
+    "freshness": _freshness,
     "yank": _yank,
     "rollback": _rollback,
     "retain": _retain,

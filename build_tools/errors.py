@@ -228,6 +228,7 @@ CODES: Final[Mapping[str, Code]] = _table(
     ("not-in-index", Kind.INPUT, "An index does not hold a file that is named."),
     ("files-gone", Kind.FINDING, "Files of a snapshot are in its store no longer."),
     ("index-findings", Kind.FINDING, "A published index is not whole, or breaks a rule of its formats."),
+    ("index-late", Kind.FINDING, "A channel lacks what it promises, or has had nothing newer for too long."),
     ("nothing-to-upload", Kind.INPUT, "There is no log, no receipt and no artifact to put into a run's outputs."),
     ("run-contradicted", Kind.CONFLICT, "A run's outputs are of another release type than the command says."),
     ("write-conflict", Kind.CONFLICT, "Someone else changed an object between reading and writing it."),

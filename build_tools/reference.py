@@ -18,6 +18,7 @@ from build_tools.config.channels import ChannelTable
 from build_tools.config.deps_index import DepsIndex
 from build_tools.config.examples import ExampleList
 from build_tools.config.fitness import FitnessTable
+from build_tools.config.freshness import FreshnessTable
 from build_tools.config.owned import OwnedNames
 from build_tools.config.project import Project
 from build_tools.config.retention import RetentionTable
@@ -33,6 +34,7 @@ from build_tools.options.option import GROUPS
 from build_tools.patches.series import SeriesFile
 from build_tools.pipeline.troubleshooting import example_rows, hip_rows, machine_rows
 from build_tools.receipts.check import CheckReport
+from build_tools.receipts.freshness import FreshnessReport
 from build_tools.receipts.index_report import IndexReport
 from build_tools.receipts.lock import Lock
 from build_tools.receipts.machine import MachineFacts
@@ -61,6 +63,8 @@ SCHEMAS: Final[Mapping[str, type]] = {
     "deps-index": DepsIndex,
     "examples": ExampleList,
     "fitness": FitnessTable,
+    "freshness": FreshnessTable,
+    "freshness-report": FreshnessReport,
     "index-report": IndexReport,
     "inputs": Catalogue,
     "lock": Lock,

@@ -258,6 +258,12 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         word="INDEX",
     ),
     Command(
+        name="freshness",
+        front="nox",
+        summary="Tell what a channel promises and does not have, or has not had for too long.",
+        option_names=("channel", *_KEPT, *_COMMON),
+    ),
+    Command(
         name="yank",
         front="nox",
         summary="Offer files of an index no longer to who does not name them exactly, and say why.",
