@@ -28,7 +28,7 @@ def projects_about(
     if project is not None:
         return (project,)
     if command.name in {"check_wheels", "upload_wheels"}:
-        from build_tools.pipeline.check_wheels import projects_of  # noqa: PLC0415 - listing sessions must not pay for the stages
+        from build_tools.pipeline.named_wheels import projects_of  # noqa: PLC0415 - listing sessions must not pay for the stages
 
         return projects_of(settings.paths, external_builds)
     if "projects" not in command.option_names:

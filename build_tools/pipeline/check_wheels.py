@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from packaging.utils import canonicalize_name
-
 from build_tools.checks.baseline import project_of
 from build_tools.checks.demands import Demands, Unmet
 from build_tools.checks.explain import all_rules, document_of, text_of
@@ -17,11 +15,11 @@ from build_tools.checks.run import check_wheels as judge
 from build_tools.checks.run import raise_for
 from build_tools.checks.show import show_report
 from build_tools.config.owned import is_rocm
-from build_tools.config.project import load_project, project_names
 from build_tools.environments.listing import Listing, parse_source
 from build_tools.errors import HipwrightError
 from build_tools.locking.places import wanted_targets
 from build_tools.pipeline.baselines import named_baselines
+from build_tools.pipeline.named_wheels import all_projects, require_expected
 from build_tools.pipeline.wheel_set import unmet_of
 from build_tools.receipts.record import plain
 from build_tools.types import Platform
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from build_tools.config.project import Project
     from build_tools.workplace import Workplace
 
-__all__ = ["all_projects", "check_wheels", "explain", "projects_of", "require_expected"]
+__all__ = ["check_wheels", "explain"]
 
 
 def check_wheels(workplace: Workplace) -> dict[str, Any]:
@@ -86,49 +84,6 @@ def explain(named: str | bool, workplace: Workplace) -> dict[str, Any]:  # noqa:
     rows = [(rule.name, rule.severity, rule.summary) for rule in all_rules()]
     workplace.console.table(f"{len(rows)} rules", ("rule", "severity", "demands"), rows)
     return {"rules": [dict(document_of(rule)) for rule in all_rules()]}
-
-
-def projects_of(paths: Sequence[Path], external_builds: Path) -> tuple[str, ...]:
-    """Return the projects that the wheels are of which paths name; none when that cannot be read, which :func:`check_wheels` tells."""
-    try:
-        there = {project_of(wheel.name) for wheel in find_wheels(paths)}
-        return tuple(project.name for distribution, project in all_projects(external_builds).items() if distribution in there)
-    except HipwrightError:
-        return ()
-
-
-def all_projects(external_builds: Path) -> dict[str, Project]:
-    """Return all projects by the distribution that they build."""
-    loaded = [load_project(external_builds, name) for name in project_names(external_builds)]
-    return {canonicalize_name(project.wheel.distribution): project for project in loaded}
-
-
-def require_expected(wheels: Sequence[Path], projects: Mapping[str, Project], expected: Sequence[str]) -> None:
-    """Prove that each project that was named has a wheel: what is not there must not pass for done.
-
-    Parameters
-    ----------
-    wheels
-        The wheels.
-    projects
-        All projects by the distribution that they build.
-    expected
-        The names of those that must be there.
-
-    Raises
-    ------
-    HipwrightError
-        ``no-wheel`` that names those that are not.
-    """
-    there = {project_of(wheel.name) for wheel in wheels}
-    named = {project.name: distribution for distribution, project in projects.items()}
-    missing = [name for name in expected if named[name] not in there]
-    if missing:
-        words = " and ".join(f"{name} ({named[name]})" for name in missing)
-        of = {distribution: project.name for distribution, project in projects.items()}
-        judged = ", ".join(sorted({of.get(name or "", "no project here") for name in there}))
-        message = f"there is no wheel of {words} among the {len(wheels)} that were named; they are of {judged}"
-        raise HipwrightError("no-wheel", message, hint="name its wheel too, or leave it out of --projects")
 
 
 def _demands(wheels: Sequence[Path], projects: Mapping[str, Project], workplace: Workplace) -> dict[str, Demands]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from build_tools import digest
 from build_tools.errors import HipwrightError, Where
+from build_tools.pipeline.named_wheels import all_projects, require_expected
 from build_tools.pipeline.upload_told import tell_upload
 from build_tools.pipeline.uploading import carry_into, destination, plan_into
 from build_tools.publish.offer import offer_file
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from build_tools.pipeline.uploading import Destination
     from build_tools.publish.offer import Offer
     from build_tools.publish.papers import Papers
     from build_tools.types import Platform
@@ -45,8 +47,6 @@ def upload_wheels(workplace: Workplace) -> dict[str, Any]:
     wheels = find_wheels(settings.paths, command="upload_wheels")
     _refuse_twins(wheels)
     if settings.projects:
-        from build_tools.pipeline.check_wheels import all_projects, require_expected  # noqa: PLC0415 - it brings all rules with it
-
         require_expected(wheels, all_projects(workplace.external_builds), settings.projects)
     platform = _platform(wheels, workplace)
     if settings.artifact_group is None:
@@ -54,7 +54,7 @@ def upload_wheels(workplace: Workplace) -> dict[str, Any]:
         raise HipwrightError("bad-option-value", "no artifact group is named for the wheels", hint=hint)
     target = destination(workplace, platform=platform)
     place = target.run.pytorch(settings.artifact_group)
-    offers = _offers(wheels, workplace)
+    offers = _offers(wheels, target, workplace)
     if settings.index_format == "piprepo":
         from build_tools.pipeline.piprepo import publish_by_piprepo  # noqa: PLC0415 - few ask for it
 
@@ -93,8 +93,8 @@ def _platform(wheels: Sequence[Path], workplace: Workplace) -> Platform:
     return next((system for system in systems if system is not None), workplace.meant_platform)
 
 
-def _offers(wheels: Sequence[Path], workplace: Workplace) -> list[Offer]:
-    """Read the wheels, several at a time."""
+def _offers(wheels: Sequence[Path], target: Destination, workplace: Workplace) -> list[Offer]:
+    """Read the wheels, several at a time, and meanwhile find out what the store can."""
     try:
         total = sum(wheel.stat().st_size for wheel in wheels)
     except OSError as error:
@@ -109,5 +109,7 @@ def _offers(wheels: Sequence[Path], workplace: Workplace) -> list[Offer]:
         meter.add(offer.size)
         return offer
 
-    with ThreadPoolExecutor(max(1, workplace.jobs)) as pool:
+    with ThreadPoolExecutor(max(1, workplace.jobs) + 1) as pool:
+        # What fails here fails again where it is asked for, and is told then.
+        pool.submit(lambda: target.store.abilities)
         return list(pool.map(read, wheels))

@@ -11,7 +11,10 @@ one that died left half done, the next finds: see :mod:`build_tools.publish.show
 
 from __future__ import annotations
 
+import functools
+import itertools
 import secrets
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +25,9 @@ from build_tools.index.layout import SIMPLE, SIMPLE_JSON, html_keys, json_keys, 
 from build_tools.index.plan import pages, project_pages
 from build_tools.index.snapshots import changed_projects
 from build_tools.publish.current import ASK_EVERY_TIME, is_still, read_current, read_past
+from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.shown import entered, finished, read_shown, snapshots_of, write_shown
+from build_tools.publish.transfer import all_of
 from build_tools.types import ObjectKey
 
 if TYPE_CHECKING:
@@ -151,7 +156,8 @@ class _Desk:
         if there is not None and listed:
             # What ends in a slash is in no listing; it came with the page beside it.
             absent = {key for key in plan if plan[key] is not None and project_of(key) and not _is_listed(key, there)}
-        return plan, {key: None if key in absent else self.store.head(self._key(key)) for key in plan}
+        seen = self._seen(key for key in plan if key not in absent)
+        return plan, {key: seen.get(key) for key in plan}
 
     def _listed(self) -> frozenset[str]:
         """Return the keys of the pages of projects, relative to the index."""
@@ -171,25 +177,23 @@ class _Desk:
         return bool(known) and all(known)
 
     def _write(self, writing: Mapping[ObjectKey, Page | None], seen: Mapping[ObjectKey, ObjectInfo | None]) -> bool:
-        """Write pages, and remove those that are to go, in order; return whether nobody else wrote one meanwhile."""
-        for key, page in writing.items():
-            there = seen[key]
-            if page is None:
-                self.store.delete(self._key(key))
-                continue
-            try:
-                self.store.put(
-                    self._key(key),
-                    page.body,
-                    content_type=page.content_type,
-                    cache_seconds=ASK_EVERY_TIME,
-                    if_absent=there is None,
-                    if_match=None if there is None else there.etag,
-                )
-            except HipwrightError as error:
-                if error.code.name != "write-conflict":
-                    raise
-                return False
+        """Write pages, and remove those that are to go; return whether nobody else wrote one meanwhile.
+
+        Projects, whose pages come first, are gone through several at a time, as no page of one names another; all else goes in order.
+        """
+
+        def write(keys: Iterable[ObjectKey]) -> None:
+            for key in keys:
+                self._write_page(key, writing[key], seen[key])
+
+        own = list(itertools.takewhile(lambda key: writing[key] is not None and project_of(key), writing))
+        try:
+            all_of([functools.partial(write, list(keys)) for _, keys in itertools.groupby(own, project_of)])
+            write(list(writing)[len(own) :])
+        except HipwrightError as error:
+            if error.code.name != "write-conflict":
+                raise
+            return False
         count = sum(page is not None for page in writing.values())
         if count:
             self.say(f"wrote {count} index page{'s' if count > 1 else ''}")
@@ -197,9 +201,29 @@ class _Desk:
             self.say(f"removed {len(writing) - count} index page{'s' if len(writing) - count > 1 else ''}")
         return True
 
+    def _write_page(self, key: ObjectKey, page: Page | None, there: ObjectInfo | None) -> None:
+        """Write a page over the very one that was looked at, or remove it."""
+        if page is None:
+            self.store.delete(self._key(key))
+            return
+        self.store.put(
+            self._key(key),
+            page.body,
+            content_type=page.content_type,
+            cache_seconds=ASK_EVERY_TIME,
+            if_absent=there is None,
+            if_match=None if there is None else there.etag,
+        )
+
     def _stands(self, writing: Mapping[ObjectKey, Page | None]) -> bool:
         """Return whether the store has what was just written."""
-        return all(_is_as(self.store.head(self._key(key)), page) for key, page in writing.items())
+        return all(_is_as(there, writing[key]) for key, there in self._seen(writing).items())
+
+    def _seen(self, keys: Iterable[ObjectKey]) -> dict[ObjectKey, ObjectInfo | None]:
+        """Return what is known of each page that is there, several asked for at a time."""
+        asked = list(keys)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            return dict(zip(asked, pool.map(lambda key: self.store.head(self._key(key)), asked), strict=True))
 
     def _key(self, key: ObjectKey) -> ObjectKey:
         """Return the store's key of one that is relative to the index and may end in ``/``."""

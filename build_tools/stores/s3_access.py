@@ -13,6 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.errors import HipwrightError
+from build_tools.stores.s3_model import loader
 from build_tools.urls import mask_userinfo, redact, without_query
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415
 
     session = botocore.session.Session()
+    session.register_component("data_loader", loader())
     machine = dict(names)
     for name, variable in (
         ("AWS_CONFIG_FILE", "config_file"),
