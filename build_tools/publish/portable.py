@@ -20,10 +20,33 @@ __all__ = ["Portable", "is_local"]
 
 _ABSOLUTE: Final = re.compile(r"(?:/|\\\\|[A-Za-z]:[\\/]|file:)", re.IGNORECASE)
 
+_NAME: Final = r"[^\s/\\:;,=\"'<>|]+"
+_FOLDER: Final = rf"{_NAME}(?: +(?!-){_NAME})*[\\/]+"
+"""A folder's name may have spaces in it; words that are taken along by that tell less of the machine, not more."""
+
+_PATH: Final = re.compile(
+    r"(?:file:/+(?:[A-Za-z]:[\\/]+)?"
+    r"|(?:(?<=-[BDFIL])|(?<=-isystem)|(?<=-iquote)|(?<=-idirafter)|(?<![\w.\-+~}*/\\]))/(?![/\s]|$)"
+    r"|(?:(?<=-[BDFIL])|(?<![A-Za-z0-9]))[A-Za-z]:[\\/]+"
+    r"|(?<![\w\\])\\\\+)"
+    rf"(?:{_FOLDER})*(?:{_NAME})?",
+    re.IGNORECASE,
+)
+"""An absolute path, or a ``file:`` URL, anywhere in a text: at its begin, behind what separates, or behind the letter of a compiler's option."""
+
+_SYSTEM: Final = re.compile(
+    r"/(?:usr|bin|sbin|lib|lib32|lib64|etc|dev|proc|sys|opt/rocm(?:-[\d.]+)?)(?:/|$)|[A-Za-z]:[\\/]+(?:Windows|Program Files(?: \(x86\))?)(?:[\\/]|$)",
+    re.IGNORECASE,
+)
+"""Where systems keep their own programs: such a path says what it says on any machine. ROCm's own place is one of them."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Portable:
     """Takes the folders of a machine out of texts.
+
+    Known folders are told by a word each. Of any other absolute path only the last name is told, as ``local:name``, unless the path is the
+    system's own.
 
     Parameters
     ----------
@@ -37,21 +60,33 @@ class Portable:
     mask: Callable[[str], str]
 
     def text(self, text: str) -> str:
-        """Return a text without the folders and without secrets."""
+        """Return a text without the folders of this machine and without secrets."""
         for word, folder in sorted(self.places.items(), key=lambda item: -len(str(item[1]))):
             for spelled in dict.fromkeys((folder.as_uri(), str(folder), folder.as_posix())):
                 text = re.sub(rf"{re.escape(spelled)}(?![A-Za-z0-9_.-])", lambda _found, word=word: f"{{{word}}}", text)  # type: ignore[misc]
-        return self.mask(text)
+        return self.mask(_PATH.sub(_last_name, text))
 
     def value(self, value: Any) -> Any:  # noqa: ANN401 - plain data
         """Return plain data with all texts so."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {self.text(key): self.value(entry) for key, entry in value.items()}
+            return self._entries(value)
         if isinstance(value, list | tuple):
             return [self.value(entry) for entry in value]
         return value
+
+    def _entries(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return named entries; names that have become the same are numbered, so that none is lost."""
+        found: dict[str, Any] = {}
+        for key, entry in value.items():
+            name = told = self.text(key)
+            number = 1
+            while name in found:
+                number += 1
+                name = f"{told} ({number})"
+            found[name] = self.value(entry)
+        return found
 
     def json(self, record: Record) -> bytes:
         """Return a record as JSON with all texts so; it reads back as the same kind of record."""
@@ -69,3 +104,10 @@ def is_local(text: str) -> bool:
     (True, True, True, False)
     """
     return _ABSOLUTE.match(text) is not None
+
+
+def _last_name(found: re.Match[str]) -> str:
+    """Return what is told of a path."""
+    path = found.group()
+    names = [name for name in re.split(r"[/\\]+", path) if name]
+    return path if _SYSTEM.match(path) else f"local:{names[-1] if names else 'root'}"
