@@ -8,7 +8,7 @@ from build_tools.config.project import load_project
 from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from build_tools.options.commands import Command
@@ -53,7 +53,10 @@ def _pipeline(command: Command, project: ProjectName | None, workplace: Workplac
         return compare_standing(command, workplace)
     names = (project,) if project else workplace.settings.projects or (DEFAULT_PROJECT,)
     projects = [load_project(workplace.external_builds, ProjectName(name)) for name in names]
-    return run_pipeline(projects, until=command.until, workplace=workplace)
+    document = run_pipeline(projects, until=command.until, workplace=workplace)
+    if document["indexes"]:
+        _hand_on_wheels([index["find-links"] for index in document["indexes"]], document["versions"].items(), workplace)
+    return document
 
 
 def _promote(command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
@@ -160,15 +163,33 @@ def _build_rocm_packages(_command: Command, _project: ProjectName | None, workpl
 
 
 def _upload_rocm_packages(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.outputs import hand_on, package_outputs  # noqa: PLC0415
     from build_tools.pipeline.upload_rocm_packages import upload_rocm_packages  # noqa: PLC0415
 
-    return upload_rocm_packages(workplace)
+    document = upload_rocm_packages(workplace)
+    packages = document["packages"]
+    if not packages["dry_run"]:
+        hand_on(package_outputs(packages["find_links_url"], packages["version"]), workplace.machine)
+    return document
 
 
 def _upload_wheels(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.pipeline.upload_wheels import upload_wheels  # noqa: PLC0415
 
-    return upload_wheels(workplace)
+    document = upload_wheels(workplace)
+    upload = document["upload"]
+    # An index of piprepo's has no page for --find-links.
+    if not upload["dry_run"] and "find_links_url" in upload:
+        versions = [(one["project"], one["version"]) for one in upload["versions"]]
+        _hand_on_wheels([upload["find_links_url"]], versions, workplace)
+    return document
+
+
+def _hand_on_wheels(pages: Iterable[str], versions: Iterable[tuple[str, str]], workplace: Workplace) -> None:
+    """Hand on to later jobs where wheels were published, and their versions."""
+    from build_tools.ci.outputs import hand_on, wheel_outputs  # noqa: PLC0415
+
+    hand_on(wheel_outputs(pages, versions, warn=workplace.console.warn), workplace.machine)
 
 
 def _upload_run_logs(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
+    "append_text",
     "copy_file",
     "finished_folder",
     "free_space",
@@ -195,6 +196,24 @@ def copy_file(source: Path, target: Path, *, option: str | None = None) -> None:
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all, in UTF-8 with the line ends as given."""
     write_bytes(path, text.encode())
+
+
+def append_text(path: Path, text: str) -> None:
+    """Add lines to a file whose last line somebody may have left without an end.
+
+    Raises
+    ------
+    HipwrightError
+        ``folder-not-writable``.
+    """
+    try:
+        with path.open("ab+") as stream:
+            if stream.tell():
+                stream.seek(-1, os.SEEK_END)
+                text = text if stream.read(1) == b"\n" else f"\n{text}"
+            stream.write(text.encode())
+    except OSError as error:
+        raise HipwrightError("folder-not-writable", f"cannot write {path}: {error.strerror}") from error
 
 
 def remove_tree(path: Path) -> None:

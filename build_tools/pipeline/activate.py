@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from build_tools.errors import HipwrightError
+from build_tools.files import append_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,10 +38,10 @@ class JobFiles:
         """
         if "\n" in str(programs) or "\r" in str(programs):
             raise HipwrightError("bad-option-value", f"{str(programs)!r} has a line end in its name, and cannot be put on a path")
-        _append(self.path, f"{programs}\n")
+        append_text(self.path, f"{programs}\n")
         # The runner reads until the delimiter, which no value may hold by chance or by design.
         delimiter = f"end-{secrets.token_hex(16)}"
-        _append(self.environment, f"VIRTUAL_ENV<<{delimiter}\n{environment}\n{delimiter}\n")
+        append_text(self.environment, f"VIRTUAL_ENV<<{delimiter}\n{environment}\n{delimiter}\n")
 
 
 def job_files(machine: Mapping[str, str]) -> JobFiles:
@@ -60,15 +60,3 @@ def job_files(machine: Mapping[str, str]) -> JobFiles:
         hint = "leave --activate-in-future-github-actions-steps out"
         raise HipwrightError("bad-option-value", message, hint=hint)
     return JobFiles(path=Path(path), environment=Path(environment))
-
-
-def _append(path: Path, text: str) -> None:
-    """Add lines to a file whose last line somebody may have left without an end."""
-    try:
-        with path.open("ab+") as stream:
-            if stream.tell():
-                stream.seek(-1, os.SEEK_END)
-                text = text if stream.read(1) == b"\n" else f"\n{text}"
-            stream.write(text.encode())
-    except OSError as error:
-        raise HipwrightError("folder-not-writable", f"cannot write {path}: {error.strerror}") from error

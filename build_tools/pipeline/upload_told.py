@@ -31,10 +31,10 @@ def tell_upload(plan: UploadPlan, target: Destination, place: IndexFolder, workp
 def _document(plan: UploadPlan, target: Destination, place: IndexFolder, workplace: Workplace) -> dict[str, Any]:
     store, settings = target.store, workplace.settings
     places = ["--find-links", place.find_links_url(store)]
-    named = sorted({(one.offer.project, one.offer.version) for one in plan.files})
+    versions = sorted({(one.offer.project, one.offer.version) for one in plan.files})
     install = {
         f"{project}=={version}": install_lines(f"{project}=={version}", version=version, places=places)
-        for project, version in named[:_INSTALLED]
+        for project, version in versions[:_INSTALLED]
     }
     papers = plan.papers
     return {
@@ -44,6 +44,7 @@ def _document(plan: UploadPlan, target: Destination, place: IndexFolder, workpla
         "platform": target.run.platform.value,
         "artifact_group": place.prefix.rpartition("/")[2],
         "reason": target.reason,
+        "versions": [{"project": project, "version": version} for project, version in versions],
         "files": file_rows(plan),
         "writes": list(plan.writes()),
         "provenance": None

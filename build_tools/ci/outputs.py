@@ -1,0 +1,84 @@
+"""What a job hands on to the jobs after it: where packages were published, and of which versions.
+
+A value is one plain word, so that it cannot add lines to the file that the runner reads, nor words to the command that takes it.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from build_tools import files
+from build_tools.errors import HipwrightError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["hand_on", "package_outputs", "wheel_outputs"]
+
+_FILE: Final = "GITHUB_OUTPUT"
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!:/%@~-]*")
+"""A version, or an address: nothing that a shell, a workflow or a further line could be made of."""
+
+_WHEELS_URL: Final = "pytorch_package_find_links_url"
+_PACKAGES_URL: Final = "rocm_package_find_links_url"
+
+
+def wheel_outputs(pages: Iterable[str], versions: Iterable[tuple[str, str]], *, warn: Callable[[str], None]) -> dict[str, str]:
+    """Return what is handed on of published wheels: ``pytorch_package_find_links_url``, ``torch_version`` and the like of each project.
+
+    What has two values is not handed on: the job that takes it could not know which one it got.
+
+    Parameters
+    ----------
+    pages
+        The find-links pages of the indexes that they were published in.
+    versions
+        The distribution and the version of each wheel, as read from it.
+    warn
+        Takes a sentence on what is not handed on.
+    """
+    found: dict[str, set[str]] = collections.defaultdict(set)
+    for page in pages:
+        found[_WHEELS_URL].add(page)
+    for distribution, version in versions:
+        found[f"{re.sub(r'[-_.]+', '_', distribution).lower()}_version"].add(version)
+    for name, values in found.items():
+        if len(values) > 1:
+            warn(f"{name} is not handed on to later jobs: it would be {' and '.join(sorted(values))}")
+    return {name: next(iter(values)) for name, values in found.items() if len(values) == 1}
+
+
+def package_outputs(page: str, version: str) -> dict[str, str]:
+    """Return what is handed on of published ROCm packages: ``rocm_package_find_links_url`` and ``rocm_version``."""
+    return {_PACKAGES_URL: page, "rocm_version": version}
+
+
+def hand_on(values: Mapping[str, str], machine: Mapping[str, str]) -> Path | None:
+    """Write values where the runner of a job takes them from; return that file, None where there is no such runner.
+
+    Parameters
+    ----------
+    values
+        The outputs by name.
+    machine
+        The machine's environment, in which ``GITHUB_OUTPUT`` names the file.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` for a value that is not one plain word: nothing is written then. ``folder-not-writable``.
+    """
+    named = machine.get(_FILE)
+    if not named:
+        return None
+    for name, value in values.items():
+        if not _NAME.fullmatch(name) or not _WORD.fullmatch(value):
+            message = f"{name} cannot be handed on to later jobs: {value!r} is not one plain word"
+            raise HipwrightError("bad-option-value", message, hint="publish into a place whose name is one word")
+    path = Path(named)
+    files.append_text(path, "".join(f"{name}={value}\n" for name, value in values.items()))
+    return path

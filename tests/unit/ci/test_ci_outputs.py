@@ -1,0 +1,124 @@
+"""What a job hands on: plain words under the names that workflows read, and nothing that could be taken for more."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from build_tools.bodies import BODIES
+from build_tools.ci.outputs import hand_on, package_outputs, wheel_outputs
+from build_tools.errors import HipwrightError
+from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS
+from build_tools.types import ProjectName
+from tests.support.publishing import write_wheel
+from tests.support.workplaces import workplace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from build_tools.workplace import Workplace
+
+PAGE = "https://bucket.s3.amazonaws.com/7-linux/pytorch/gfx94X-dcgpu/index.html"
+
+
+def read(path: Path) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in path.read_text().splitlines())
+
+
+def of_job(place: Workplace, folder: Path) -> Workplace:
+    return replace(place, machine={**place.machine, "GITHUB_OUTPUT": str(folder / "output")})
+
+
+def test_each_project_hands_on_its_version() -> None:
+    warned: list[str] = []
+    versions = [("torch", "2.9.1+rocm7.10.0"), ("torch", "2.9.1+rocm7.10.0"), ("pytorch-triton.rocm", "3.5"), ("apex", "1.0")]
+    found = wheel_outputs([PAGE, PAGE], versions, warn=warned.append)
+    assert found == {
+        "pytorch_package_find_links_url": PAGE,
+        "torch_version": "2.9.1+rocm7.10.0",
+        "pytorch_triton_rocm_version": "3.5",
+        "apex_version": "1.0",
+    }
+    assert warned == []
+
+
+def test_what_has_two_values_is_not_handed_on() -> None:
+    warned: list[str] = []
+    found = wheel_outputs([PAGE, f"{PAGE}x"], [("torch", "1"), ("torch", "2"), ("apex", "1")], warn=warned.append)
+    assert found == {"apex_version": "1"}
+    assert ["torch_version" in line for line in warned] == [False, True]
+
+
+def test_without_a_runner_nothing_is_written() -> None:
+    assert hand_on(package_outputs(PAGE, "7.10"), {}) is None
+
+
+def test_what_earlier_steps_wrote_stays(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    path.write_text("other=1")
+    assert hand_on(package_outputs(PAGE, "7.10"), {"GITHUB_OUTPUT": str(path)}) == path
+    assert read(path) == {"other": "1", "rocm_package_find_links_url": PAGE, "rocm_version": "7.10"}
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(value=st.text(max_size=12))
+def test_a_value_is_one_line_or_refused(tmp_path: Path, value: str) -> None:
+    path = tmp_path / "output"
+    path.write_text("")
+    with contextlib.suppress(HipwrightError):
+        hand_on({"first_version": "1", "torch_version": value}, {"GITHUB_OUTPUT": str(path)})
+    assert path.read_text() == "" or read(path) == {"first_version": "1", "torch_version": value}
+
+
+@pytest.mark.parametrize("value", ["1\nPATH=/x", "", "$(id)", "a b", "-x", "`id`", "1;id", "${{ x }}", "'"])
+def test_what_could_be_more_than_a_word_is_refused(tmp_path: Path, value: str) -> None:
+    with pytest.raises(HipwrightError):
+        hand_on({"torch_version": value}, {"GITHUB_OUTPUT": str(tmp_path / "output")})
+    assert not (tmp_path / "output").exists()
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_upload_of_wheels_hands_on_its_page_and_versions(tmp_path: Path, *, dry_run: bool) -> None:
+    write_wheel(tmp_path / "dist", "torch", "2.9.1+rocm7.1")
+    write_wheel(tmp_path / "dist", "triton", "3.5")
+    place = workplace(
+        tmp_path,
+        paths=(tmp_path / "dist",),
+        artifact_group="gfx94X-dcgpu",
+        run_id="77",
+        store=str(tmp_path / "store"),
+        dry_run=dry_run,
+    )
+    document = BODIES["upload_wheels"](COMMANDS["upload_wheels"], None, of_job(place, tmp_path))
+    if dry_run:
+        assert not (tmp_path / "output").exists()
+    else:
+        page = document["upload"]["find_links_url"]
+        wanted = {"pytorch_package_find_links_url": page, "torch_version": "2.9.1+rocm7.1", "triton_version": "3.5"}
+        assert read(tmp_path / "output") == wanted
+
+
+def test_a_chain_that_published_hands_on_its_page_and_versions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = {"indexes": [{"project": "sample", "find-links": PAGE}], "versions": {"hipwright_sample": "1.0.0+rocm7.10.0"}}
+    monkeypatch.setattr("build_tools.pipeline.run.run_pipeline", lambda *_given, **_named: done)
+    command = PROJECT_COMMANDS["upload"]
+    assert BODIES["upload"](command, ProjectName("sample"), of_job(workplace(tmp_path), tmp_path)) == done
+    assert read(tmp_path / "output") == {
+        "pytorch_package_find_links_url": PAGE,
+        "hipwright_sample_version": "1.0.0+rocm7.10.0",
+    }
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_upload_of_rocm_packages_hands_on_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, dry_run: bool) -> None:
+    done = {"packages": {"dry_run": dry_run, "find_links_url": PAGE, "version": "7.10.0"}}
+    monkeypatch.setattr("build_tools.pipeline.upload_rocm_packages.upload_rocm_packages", lambda _workplace: done)
+    BODIES["upload_rocm_packages"](COMMANDS["upload_rocm_packages"], None, of_job(workplace(tmp_path), tmp_path))
+    assert (tmp_path / "output").exists() is not dry_run
+    if not dry_run:
+        assert read(tmp_path / "output") == {"rocm_package_find_links_url": PAGE, "rocm_version": "7.10.0"}
