@@ -16,7 +16,7 @@ from build_tools.types import GfxTarget  # noqa: TC001 - msgspec reads it
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["CHANNELS_FILE", "Channel", "ChannelTable", "ReleaseType", "VersionStage", "load_channels"]
+__all__ = ["CHANNELS_FILE", "Channel", "ChannelTable", "ReleaseType", "ReleaseTypeName", "VersionStage", "load_channels"]
 
 CHANNELS_FILE: Final = Path(__file__).parent / "data" / "channels.toml"
 

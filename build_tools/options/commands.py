@@ -58,6 +58,7 @@ _OF_ONE: Final = frozenset(
         "replace",
         "reason",
         "undo",
+        "all-runs",
         "to",
         "apply",
         "index-format",
@@ -280,8 +281,8 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
     Command(
         name="retain",
         front="nox",
-        summary="Take what a channel keeps no longer out of its index, and delete it after a grace period.",
-        option_names=("channel", *_KEPT, "lock", "reason", "apply", *_COMMON),
+        summary="Take what a channel keeps no longer out of its index, delete it after a grace period; delete old runs' outputs.",
+        option_names=("channel", *_KEPT, "all-runs", "lock", "reason", "apply", *_COMMON),
     ),
     Command(
         name="test_rocm",

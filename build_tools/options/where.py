@@ -84,6 +84,7 @@ class WhereOptions:
     )
     reason: str | None = declare(None, "text", "where", "Why an index is changed; its history keeps it.", metavar="TEXT")
     undo: bool = declare(False, "flag", "where", "Take a yank back.")
+    all_runs: bool = declare(False, "flag", "where", "All runs whose outputs are in the store, rather than one.")
     to: str | None = declare(
         None,
         "text",

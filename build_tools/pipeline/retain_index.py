@@ -12,6 +12,7 @@ from build_tools.config.retention import load_retention
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import metadata_key
 from build_tools.pipeline.index_place import index_place
+from build_tools.pipeline.retain_runs import is_of_runs, retain_runs
 from build_tools.publish.current import read_current, read_snapshot
 from build_tools.publish.moving import move_index
 from build_tools.publish.retain import deleted, hidden, plan_retention
@@ -35,6 +36,8 @@ __all__ = ["retain"]
 def retain(workplace: Workplace) -> dict[str, Any]:
     """Plan what leaves a channel and what is deleted, and with ``--apply`` do it: hide first, delete what was hidden long enough ago.
 
+    With ``--run-id`` or ``--all-runs`` it is about the outputs of runs: see :func:`build_tools.pipeline.retain_runs.retain_runs`.
+
     Returns
     -------
     dict
@@ -46,12 +49,13 @@ def retain(workplace: Workplace) -> dict[str, Any]:
         ``bad-data-file`` when the policy is broken, ``bad-index`` when a verdict cannot be read, ``nothing-published``,
         ``write-conflict``, and what :func:`build_tools.pipeline.index_place.index_place` raises.
     """
+    if is_of_runs(workplace):
+        return retain_runs(workplace)
     settings = workplace.settings
     table = load_retention()
     named = index_place(workplace, writing=settings.apply)
     if named.channel is None:
-        hint = "name a channel with --channel, and none with --run-id"
-        raise HipwrightError("bad-option-value", "the policy of retention is one of channels, not of runs", hint=hint)
+        raise HipwrightError("bad-option-value", "no channel is named", hint="name one with --channel")
     now = files.utc_now()
     snapshot = read_snapshot(named.store, named.place)
     known = {file.sha256 for file in snapshot.files} | {one.file.sha256 for one in snapshot.retired}

@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from build_tools import files
 from build_tools.errors import HipwrightError, Where
 from build_tools.publish.current import ASK_EVERY_TIME
 from build_tools.receipts.record import from_json, to_json
 from build_tools.receipts.run import RunRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import RunOutputs
 
@@ -25,7 +28,13 @@ _TRIES: Final = 20
 
 
 def settle_run(
-    store: Store, run: RunOutputs, *, release_type: str | None, repository: str | None, dry: bool = False
+    store: Store,
+    run: RunOutputs,
+    *,
+    release_type: str | None,
+    repository: str | None,
+    dry: bool = False,
+    clock: Callable[[], str] = files.utc_now,
 ) -> RunRecord:
     """Return what kind of run a run is, and write it down when nobody did; a run of which nobody said it takes what is said first.
 
@@ -41,6 +50,8 @@ def settle_run(
         Whose run it is, as ``OWNER/NAME``, where that is known.
     dry
         Whether nothing is written.
+    clock
+        Tells the time, UTC in ISO 8601.
 
     Raises
     ------
@@ -52,7 +63,13 @@ def settle_run(
     for _ in range(_TRIES):
         content = store.get(key)
         if content is None:
-            wanted = RunRecord(run_id=run.run_id, platform=run.platform.value, release_type=release_type, repository=repository)
+            wanted = RunRecord(
+                run_id=run.run_id,
+                platform=run.platform.value,
+                release_type=release_type,
+                repository=repository,
+                since=clock(),
+            )
         else:
             there = from_json(content.data, RunRecord, name=f"{store.address}/{key}", code="bad-index")
             wanted = _held_to(there, release_type, f"{store.address}/{key}")
