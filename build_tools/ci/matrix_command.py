@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.ci.changes import changed_files, projects_about
 from build_tools.ci.matrix import LeftOut, Matrix, Wanted, build_jobs, split, test_jobs
+from build_tools.ci.outputs import hand_on
 from build_tools.config.matrix import matrix_table
 from build_tools.config.project import load_project
 from build_tools.config.runners import runner_table
@@ -48,7 +49,8 @@ def matrix(workplace: Workplace, *, built_before: Callable[[Project, Sequence[Pr
     Returns
     -------
     dict
-        Under ``matrix``: ``enabled``, ``parts`` (each with ``include``, as a workflow's ``strategy.matrix`` takes it), ``left_out``.
+        Under ``matrix``: ``enabled``, ``parts`` (each with ``include``, as a workflow's ``strategy.matrix`` takes it), ``left_out``. A job
+        on GitHub hands on ``enabled``, ``parts`` (their numbers) and ``matrix_1`` and so on.
 
     Raises
     ------
@@ -79,6 +81,12 @@ def matrix(workplace: Workplace, *, built_before: Callable[[Project, Sequence[Pr
         )
     parts = split(found.jobs, table.limit)
     _tell(workplace, found, left_out, parts)
+    documents = {f"matrix_{number}": {"include": list(part)} for number, part in enumerate(parts, 1)}
+    hand_on(
+        {"enabled": "true" if found.jobs else "false"},
+        workplace.machine,
+        documents={"parts": list(range(1, len(parts) + 1)), **documents},
+    )
     return {
         "matrix": {
             "for": settings.matrix_for,

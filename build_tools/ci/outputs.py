@@ -6,6 +6,7 @@ A value is one plain word, so that it cannot add lines to the file that the runn
 from __future__ import annotations
 
 import collections
+import json
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -57,7 +58,9 @@ def package_outputs(page: str, version: str) -> dict[str, str]:
     return {_PACKAGES_URL: page, "rocm_version": version}
 
 
-def hand_on(values: Mapping[str, str], machine: Mapping[str, str]) -> Path | None:
+def hand_on(
+    values: Mapping[str, str], machine: Mapping[str, str], *, documents: Mapping[str, object] | None = None
+) -> Path | None:
     """Write values where the runner of a job takes them from; return that file, None where there is no such runner.
 
     Parameters
@@ -66,6 +69,8 @@ def hand_on(values: Mapping[str, str], machine: Mapping[str, str]) -> Path | Non
         The outputs by name.
     machine
         The machine's environment, in which ``GITHUB_OUTPUT`` names the file.
+    documents
+        Outputs that are JSON, which a workflow takes by ``fromJSON`` and nothing else does.
 
     Raises
     ------
@@ -80,5 +85,7 @@ def hand_on(values: Mapping[str, str], machine: Mapping[str, str]) -> Path | Non
             message = f"{name} cannot be handed on to later jobs: {value!r} is not one plain word"
             raise HipwrightError("bad-option-value", message, hint="publish into a place whose name is one word")
     path = Path(named)
-    files.append_text(path, "".join(f"{name}={value}\n" for name, value in values.items()))
+    # JSON of this form is one line of ASCII, whatever is in it.
+    lines = {**values, **{name: json.dumps(value, separators=(",", ":")) for name, value in (documents or {}).items()}}
+    files.append_text(path, "".join(f"{name}={value}\n" for name, value in lines.items()))
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from dataclasses import replace
@@ -46,8 +47,9 @@ def change(folder: Path, path: str) -> None:
     commit(folder)
 
 
-def asked(clone: Path, **settings: object) -> tuple[dict[str, Any], Workplace]:
-    place = replace(workplace(clone.parent, **settings), clone=clone, machine={})
+def asked(clone: Path, output: Path | None = None, **settings: object) -> tuple[dict[str, Any], Workplace]:
+    machine = {} if output is None else {"GITHUB_OUTPUT": str(output)}
+    place = replace(workplace(clone.parent, **settings), clone=clone, machine=machine)
     return matrix(place, built_before=built_before)["matrix"], place
 
 
@@ -70,6 +72,16 @@ def test_a_label_says_that_nothing_is_built(clone: Path) -> None:
     found, _ = asked(clone, labels=("other", "ci:skip-pytorch"))
     assert not found["enabled"]
     assert asked(clone, labels=("other",))[0]["enabled"]
+
+
+def test_a_step_hands_on_what_a_workflow_reads(clone: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    output.write_text("before=1\n")
+    found, _ = asked(clone, output, matrix_for="nightly")
+    lines = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    assert set(lines) == {"before", "enabled", "parts", "matrix_1"}
+    assert (lines["enabled"], json.loads(lines["parts"])) == ("true", [1])
+    assert json.loads(lines["matrix_1"]) == found["parts"][0]
 
 
 def test_options_choose(clone: Path) -> None:
