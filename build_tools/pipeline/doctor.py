@@ -21,7 +21,7 @@ from build_tools.rocm.health import examine, packages_to_ask_for
 from build_tools.rocm.sdk import header_doubts, missing_parts
 from build_tools.rocm.stray import find_strays
 from build_tools.testing.fitness import worst_of
-from build_tools.testing.gpu import visible_targets
+from build_tools.testing.gpu import rocm_targets, visible_devices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -66,7 +66,7 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
     folder = Path(os.path.realpath(settings.paths[0])) if settings.paths else None
     named = folder_asked_for(workplace)
     strays = find_strays(workplace.machine, platform=workplace.platform, but=[each for each in (folder, named) if each])
-    gpus = visible_targets(workplace.platform)
+    gpus = rocm_targets(visible_devices(workplace.platform, workplace.runner, workplace.machine))
     _show_machine(strays, gpus, workplace)
     findings: list[dict[str, str]] = []
     document: dict[str, Any] = {

@@ -11,7 +11,8 @@ from build_tools.config.targets import parse_targets
 from build_tools.errors import HipwrightError, Where
 from build_tools.locking.places import wanted_targets
 from build_tools.pipeline.given_environment import given_environment
-from build_tools.testing.gpu import visible_targets
+from build_tools.testing.devices import amd_devices
+from build_tools.testing.gpu import rocm_targets, visible_devices
 from build_tools.testing.hip import Prober, why_unavailable
 from build_tools.types import Platform, ProjectName
 
@@ -62,7 +63,7 @@ def hip_check(workplace: Workplace) -> dict[str, Any]:
     document |= {"targets": list(names), "targets_from": told_by, "offload_arch": [f"{_OFFLOAD}{name}" for name in names]}
     _show(answer, names, told_by, place, workplace)
     if not answer.available or answer.hip is None:
-        why, hint = why_unavailable(answer, driver=bool(visible_targets(workplace.platform)))
+        why, hint = why_unavailable(answer, driver=bool(amd_devices(workplace.platform)))
         message = f"HIP cannot be used in {place.folder}: {why}"
         raise HipwrightError("hip-unavailable", message, hint=hint, log=prober.log, document=document)
     if problem is not None:
@@ -122,7 +123,7 @@ def project_targets(
     seen = tuple(dict.fromkeys(device.target.partition(":")[0] for device in devices if device.target))
     if seen:
         return parse_targets(seen), "torch"
-    listed = tuple(dict.fromkeys(visible_targets(workplace.platform)))
+    listed = tuple(dict.fromkeys(rocm_targets(visible_devices(workplace.platform, workplace.runner, workplace.machine))))
     if listed:
         return listed, "the driver"
     raise no_targets(workplace.platform, project.build.target_variable if project is not None else None)

@@ -18,7 +18,7 @@ from build_tools.process import printable
 from build_tools.receipts.profile import ProfileReport
 from build_tools.receipts.record import plain, read_record, to_json
 from build_tools.testing.compare_profiles import compare_example
-from build_tools.testing.gpu import visible_targets
+from build_tools.testing.gpu import rocm_targets, visible_devices
 from build_tools.testing.profile import REMEDIES, ProfilePlan, profile_example
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def profile(workplace: Workplace) -> dict[str, Any]:
         platform=workplace.platform.value,
         python=place.interpreter.version,
         environment=str(place.folder),
-        gpus=visible_targets(workplace.platform),
+        gpus=rocm_targets(visible_devices(workplace.platform, workplace.runner, workplace.machine)),
         started=started,
         warm_up=plan.warm_up,
         repeat=plan.repeat,

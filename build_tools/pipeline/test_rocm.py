@@ -24,7 +24,7 @@ from build_tools.pipeline.setup_venv import show_packages, tell_chosen, tell_str
 from build_tools.receipts.record import plain, to_json
 from build_tools.receipts.rocm_test import RocmTestReceipt, SuiteResult
 from build_tools.rocm.devices import FAMILY_VARIABLE, extras_for, installed_family
-from build_tools.testing.gpu import visible_targets
+from build_tools.testing.gpu import rocm_targets, visible_devices
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _choose(interpreter: Interpreter, workplace: Workplace) -> tuple[Chosen, Pla
 
 def _at_hand(offered: frozenset[str], workplace: Workplace) -> tuple[str, ...]:
     """Return the targets of the GPUs of this machine that the set has code for; none where there is no GPU."""
-    visible = tuple(dict.fromkeys(visible_targets(workplace.platform)))
+    visible = tuple(dict.fromkeys(rocm_targets(visible_devices(workplace.platform, workplace.runner, workplace.machine))))
     served = tuple(target for target in visible if _has_code(offered, target))
     if unserved := [target for target in visible if target not in served]:
         workplace.console.warn(f"this machine has GPUs that the packages have no code for: {', '.join(unserved)}")

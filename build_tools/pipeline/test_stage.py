@@ -11,8 +11,8 @@ from build_tools.files import write_bytes
 from build_tools.pipeline.verdict_keeping import keep_verdict
 from build_tools.receipts.record import to_json
 from build_tools.receipts.stage import TestResult
-from build_tools.testing.choosing import choose_devices, of_targets, see
-from build_tools.testing.devices import find_devices
+from build_tools.testing.choosing import choose_devices, of_targets
+from build_tools.testing.gpu import visible_devices
 from build_tools.testing.outcome import raise_for_outcome
 from build_tools.testing.smoke import run_smoke
 
@@ -45,7 +45,7 @@ def devices_to_test_on(workplace: Workplace, targets: Sequence[str]) -> tuple[Vi
     targets
         What the wheels have code for; every GPU suits wheels that name none.
     """
-    seen = see(find_devices(workplace.platform, workplace.runner), workplace.machine)
+    seen = visible_devices(workplace.platform, workplace.runner, workplace.machine)
     suited = of_targets(seen, targets)
     if others := sorted({one.target for one in seen} - {one.target for one in suited}):
         workplace.console.warn(f"not tested on {', '.join(others)}, which these wheels have no code for")

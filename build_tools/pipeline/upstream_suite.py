@@ -20,7 +20,7 @@ from build_tools.process import printable
 from build_tools.receipts.record import plain
 from build_tools.receipts.suite import BAD_OUTCOMES
 from build_tools.receipts.verdict import CPU_ONLY
-from build_tools.testing.gpu import visible_targets
+from build_tools.testing.gpu import rocm_targets, visible_devices
 from build_tools.testing.proof import prove_environment
 from build_tools.testing.upstream.desk import Desk
 from build_tools.testing.upstream.plan import by_file
@@ -95,7 +95,10 @@ def test_suite(project: Project, workplace: Workplace) -> dict[str, Any]:
             code = prove_version(project, target, desk.tests.sha256, workplace)
             place = Place(
                 platform=workplace.platform.value,
-                targets=tuple(dict.fromkeys(visible_targets(workplace.platform))) or (CPU_ONLY,),
+                targets=tuple(
+                    dict.fromkeys(rocm_targets(visible_devices(workplace.platform, workplace.runner, workplace.machine)))
+                )
+                or (CPU_ONLY,),
                 line=_line(target.tree.base_version),
                 configuration=name,
             )

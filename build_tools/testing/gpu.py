@@ -1,17 +1,22 @@
-"""Which architecture a verdict may speak of, and which AMD GPUs are here at all."""
+"""Which GPUs may be used here, and of which architecture a verdict may speak."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from build_tools.receipts.verdict import CPU_ONLY
-from build_tools.testing.devices import DeviceFiles, amd_devices
-from build_tools.types import GfxTarget, Platform
+from build_tools.testing.choosing import see
+from build_tools.testing.devices import DeviceFiles, find_devices
+from build_tools.types import GfxTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["TARGET_PROPERTY", "verdict_target", "visible_targets"]
+    from build_tools.process import Runner
+    from build_tools.testing.choosing import VisibleDevice
+    from build_tools.types import Platform
+
+__all__ = ["TARGET_PROPERTY", "rocm_targets", "verdict_target", "visible_devices"]
 
 TARGET_PROPERTY: Final = "gpu-target"
 """The suite property by which a test says on which architecture it ran a kernel (``record_testsuite_property``)."""
@@ -19,9 +24,24 @@ TARGET_PROPERTY: Final = "gpu-target"
 _FILES: Final = DeviceFiles()
 
 
-def visible_targets(platform: Platform, *, described: DeviceFiles = _FILES) -> tuple[GfxTarget, ...]:
-    """Return the architectures of AMD's usable GPUs, one entry for each device; see :func:`build_tools.testing.devices.find_devices`."""
-    return tuple(GfxTarget(device.target) for device in amd_devices(platform, described=described))
+def visible_devices(
+    platform: Platform, runner: Runner, machine: Mapping[str, str], *, described: DeviceFiles = _FILES
+) -> tuple[VisibleDevice, ...]:
+    """Return the GPUs that this machine has and its settings let programs see.
+
+    Parameters
+    ----------
+    platform, runner, described
+        As of :func:`build_tools.testing.devices.find_devices`.
+    machine
+        The environment as found; see :func:`build_tools.testing.choosing.see`.
+    """
+    return see(find_devices(platform, runner, described=described), machine)
+
+
+def rocm_targets(seen: Iterable[VisibleDevice]) -> tuple[GfxTarget, ...]:
+    """Return the architectures of the devices that ROCm can use, those of AMD, one entry for each device."""
+    return tuple(GfxTarget(one.target) for one in seen if one.device.vendor == "amd")
 
 
 def verdict_target(claimed: Iterable[str], visible: Iterable[str]) -> str:

@@ -23,7 +23,7 @@ from build_tools.builds.visual_studio import machine_programs
 from build_tools.errors import HipwrightError
 from build_tools.receipts.machine import MachineFacts
 from build_tools.rocm.reach import find_reach
-from build_tools.testing.gpu import visible_targets
+from build_tools.testing.gpu import rocm_targets, visible_devices
 from build_tools.types import Platform
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def machine_facts(asked: Asked, *, machine: Mapping[str, str], platform: Platfor
         tools={name: version for name in _TOOLS if (version := asking.version_of(name)) is not None},
         packages=_packages(asked.packages, asking) if linux else None,
         groups=_groups(asking) if linux else None,
-        gpus=visible_targets(platform) if linux else None,
+        gpus=rocm_targets(visible_devices(platform, runner, machine)) if linux else None,
         labels=tuple(asked.labels) or None,
         reached=reached or None,
     )

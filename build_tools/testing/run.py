@@ -21,7 +21,7 @@ from build_tools.testing.junit import TestReport, read_report
 from build_tools.testing.leftovers import MARK, end_leftovers, new_mark
 from build_tools.testing.outcome import OutcomeKind, TestOutcome
 from build_tools.testing.proof import CHILD_ENVIRONMENT
-from build_tools.testing.story import Result, Story, read_story
+from build_tools.testing.story import Result, Story, StoryReader, read_story
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -169,7 +169,7 @@ def _run(request: TestRequest, runner: Runner, plan: Path, *, events: Path, log:
     mark = new_mark()
     # The interpreter lies beside the environment's console scripts.
     path = f"{request.python.parent}{os.pathsep}{runner.environment.get('PATH', '')}"
-    clock = _Clock(limits=request.limits, events=events)
+    clock = _Clock(limits=request.limits, events=StoryReader(events))
     try:
         done = runner.run(
             [request.python, *request.flags, Path(driver.__file__), plan],
@@ -200,7 +200,7 @@ class _Clock:
     """
 
     limits: Limits
-    events: Path
+    events: StoryReader
     began: float = field(default_factory=time.monotonic)
     phase: Phase = "collection"
     limit: float = 0.0
@@ -217,7 +217,7 @@ class _Clock:
         return self._until_limit() <= 0
 
     def _until_limit(self) -> float:
-        story = read_story(self.events)
+        story = self.events.read()
         step, limit = self._phase(story)
         since = story.latest if story.latest is not None else self.began
         now = time.monotonic()

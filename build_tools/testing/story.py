@@ -114,38 +114,73 @@ _DECODER: Final[msgspec.json.Decoder[Begin | Collected | Start | Result | Finish
 )
 
 
-def read_story(events: Path) -> Story:
-    """Read the driver's events; a missing file is a story in which nothing happened, a last line cut short did not happen."""
-    try:
-        lines = events.read_bytes().split(b"\n")
-    except OSError:
-        return Story()
-    collected: tuple[str, ...] | None = None
-    results: dict[str, Result] = {}
-    running: str | None = None
-    last: str | None = None
-    end: End | None = None
-    latest: float | None = None
-    for line in lines:
+class StoryReader:
+    """Follows the driver's events while they are written: each look reads only what has come since the last.
+
+    Parameters
+    ----------
+    events
+        The file that the driver writes; while it is missing nothing has happened.
+    """
+
+    def __init__(self, events: Path) -> None:
+        self._events = events
+        self._offset = 0
+        self._collected: tuple[str, ...] | None = None
+        self._results: dict[str, Result] = {}
+        self._running: str | None = None
+        self._last: str | None = None
+        self._end: End | None = None
+        self._latest: float | None = None
+
+    def read(self) -> Story:
+        """Return the story so far; its results grow with later looks, and a last line cut short has not happened yet."""
+        for line in self._fresh_lines():
+            try:
+                event = _DECODER.decode(line)
+            except msgspec.DecodeError:
+                continue
+            self._take(event)
+        return Story(
+            collected=self._collected,
+            results=self._results,
+            running=self._running,
+            last=self._last,
+            end=self._end,
+            latest=self._latest,
+        )
+
+    def _fresh_lines(self) -> list[bytes]:
         try:
-            event = _DECODER.decode(line)
-        except msgspec.DecodeError:
-            continue
-        latest = event.at
+            with self._events.open("rb") as stream:
+                stream.seek(self._offset)
+                fresh = stream.read()
+        except OSError:
+            return []
+        whole = fresh.rfind(b"\n") + 1
+        self._offset += whole
+        return fresh[:whole].split(b"\n")
+
+    def _take(self, event: Begin | Collected | Start | Result | Finish | End) -> None:
+        self._latest = event.at
         match event:
             case Collected(tests=tests):
-                collected = tests
+                self._collected = tests
             case Start(test=test):
-                running = test
+                self._running = test
             case Result(test=test):
-                results[test] = event
+                self._results[test] = event
             case Finish(test=test):
-                running, last = None, test
+                self._running, self._last = None, test
             case End():
-                end = event
+                self._end = event
             case Begin():
                 pass
-    return Story(collected=collected, results=results, running=running, last=last, end=end, latest=latest)
+
+
+def read_story(events: Path) -> Story:
+    """Read the driver's events; a missing file is a story in which nothing happened, a last line cut short did not happen."""
+    return StoryReader(events).read()
 
 
 def count(results: Iterable[Result]) -> TestCounts:

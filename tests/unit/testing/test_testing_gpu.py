@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from build_tools.process import Runner
 from build_tools.testing.devices import DeviceFiles, gfx_name
-from build_tools.testing.gpu import verdict_target, visible_targets
+from build_tools.testing.gpu import rocm_targets, verdict_target, visible_devices
 from build_tools.types import GfxTarget, Platform
 
 if TYPE_CHECKING:
@@ -31,21 +32,32 @@ def machine(folder: Path, versions: list[int]) -> DeviceFiles:
     return DeviceFiles(device=device, nodes=folder / "nodes")
 
 
+def seen(described: DeviceFiles, tmp_path: Path, platform: Platform = Platform.LINUX, **machine: str) -> tuple[str, ...]:
+    runner = Runner(environment={"PATH": str(tmp_path)})
+    return rocm_targets(visible_devices(platform, runner, machine, described=described))
+
+
 def test_lists_devices_in_the_drivers_order_without_the_cpu(tmp_path: Path) -> None:
     described = machine(tmp_path, [0, 90402, *[110000] * 9, 120001])
-    found = visible_targets(Platform.LINUX, described=described)
-    assert found == ("gfx942", *["gfx1100"] * 9, "gfx1201")
+    assert seen(described, tmp_path) == ("gfx942", *["gfx1100"] * 9, "gfx1201")
+
+
+def test_a_device_that_the_machines_settings_hide_is_not_here(tmp_path: Path) -> None:
+    described = machine(tmp_path, [0, 90402, 110000, 120001])
+    assert seen(described, tmp_path, HIP_VISIBLE_DEVICES="2,0") == ("gfx1201", "gfx942")
+    assert seen(described, tmp_path, ROCR_VISIBLE_DEVICES="1", HIP_VISIBLE_DEVICES="0") == ("gfx1100",)
+    assert seen(described, tmp_path, ROCR_VISIBLE_DEVICES="") == ()
 
 
 def test_no_device_file_means_no_gpu(tmp_path: Path) -> None:
     described = machine(tmp_path, [90402])
     described.device.unlink()
-    assert visible_targets(Platform.LINUX, described=described) == ()
+    assert seen(described, tmp_path) == ()
 
 
 def test_nothing_is_claimed_on_windows(tmp_path: Path) -> None:
     described = machine(tmp_path, [90402])
-    assert visible_targets(Platform.WINDOWS, described=described) == ()
+    assert seen(described, tmp_path, Platform.WINDOWS) == ()
 
 
 @pytest.mark.parametrize(

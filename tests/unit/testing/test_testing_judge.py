@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from build_tools.errors import HipwrightError
 from build_tools.testing.judge import Phase, ProcessEnd, how_it_ended, judge
 from build_tools.testing.junit import Outcome, TestReport, parse_report
-from build_tools.testing.story import End, Result, Story, read_story
+from build_tools.testing.story import End, Result, Story, StoryReader, read_story
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -151,3 +151,29 @@ def test_a_story_cut_anywhere_is_read(tmp_path: Path, length: int) -> None:
     story = read_story(events)
     assert story.end is None
     assert story.running in {None, "t.py::test_a[é]", "t.py::test_b"}
+
+
+def test_a_look_reads_only_what_has_come_since_the_last(tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    reader = StoryReader(events)
+    assert reader.read().latest is None
+    lines = [
+        {"event": "begin", "at": 1.0},
+        {"event": "collected", "at": 2.0, "tests": ["a", "b"]},
+        {"event": "start", "at": 3.0, "test": "a"},
+        {"event": "result", "at": 4.0, "test": "a", "outcome": "passed"},
+        {"event": "finish", "at": 5.0, "test": "a"},
+        {"event": "start", "at": 6.0, "test": "b"},
+    ]
+    whole = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    # Cut anywhere, also inside a line, the story at the end is that of one look.
+    for cut in range(0, len(whole), 7):
+        events.write_bytes(whole[:cut])
+        reader = StoryReader(events)
+        first = reader.read()
+        # What was read is not looked at again: it may be anything by then.
+        seen = whole[:cut].rfind(b"\n") + 1
+        events.write_bytes(b"#" * seen + whole[seen:])
+        assert reader.read().moment() == "while b ran", first
+    events.write_bytes(whole)
+    assert reader.read().moment() == read_story(events).moment()
