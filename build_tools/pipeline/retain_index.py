@@ -87,25 +87,27 @@ def _referred(named: NamedIndex, channels: Iterable[str], workplace: Workplace) 
 
 
 def _carry_out(plan: RetentionPlan, named: NamedIndex, now: str, workplace: Workplace) -> None:
-    """Hide, then delete, then write down what was deleted; one that dies between is done again by the next."""
+    """Hide, then write down what is deleted, then delete it; one that dies between is done again by the next."""
     store, place, say = named.store, named.place, workplace.console.say
     reason = workplace.settings.reason
     names = {file.filename: file.sha256 for file in plan.hide}
     if plan.hide:
         change = Change(action="retain", time=now, reason=reason, what=tuple(sorted({file.project for file in plan.hide})))
         move_index(store, place, make=lambda there: hidden(there.snapshot, names, time=now), change=change, say=say)
-    if not plan.delete:
-        return
-    # Asked again: one that was published anew since the plan was made is the index's once more.
-    there = {file.key for file in read_current(store, place).snapshot.files}
-    gone = [one.file for one in plan.delete if one.file.key not in there]
+    there = read_current(store, place).snapshot
+    lying = {one.key for one in store.list(place.dist_prefix)}
+    wanted = {one.file.filename for one in plan.delete}
+    if wanted:
+        change = Change(action="retain", time=now, reason=reason, what=tuple(sorted(wanted)))
+        there = move_index(store, place, make=lambda there: deleted(there.snapshot, wanted, time=now), change=change, say=say)
+    # One that came back meanwhile is retired no longer; one that was written down and whose deletion died is taken up again.
+    standing = {file.key for file in there.files}
+    gone = [one.file for one in there.retired if one.by == "retain" and one.deleted is not None and one.file.key not in standing]
+    gone = [file for file in gone if {place.key(file.key), metadata_key(place.key(file.key))} & lying]
     for number, file in enumerate(gone, start=1):
         workplace.console.progress("deleting", number, len(gone), "files")
         store.delete(metadata_key(place.key(file.key)))
         store.delete(place.key(file.key))
-    ended = {file.filename for file in gone}
-    change = Change(action="retain", time=now, reason=reason, what=tuple(sorted(ended)))
-    move_index(store, place, make=lambda there: deleted(there.snapshot, ended, time=now), change=change, say=say)
 
 
 def _tell(plan: RetentionPlan, named: NamedIndex, workplace: Workplace) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from build_tools.index import layout
 from build_tools.index.snapshots import by_filename
 from build_tools.publish.current import FOR_EVER, put_new
 from build_tools.publish.offer import offer_indexed
+from build_tools.publish.retired import key_beside, retired_by_filename
 from build_tools.publish.transfer import all_of
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.record import from_json
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from build_tools.publish.offer import Offer
     from build_tools.publish.transfer import Progress
-    from build_tools.receipts.snapshot import IndexedFile, Snapshot
+    from build_tools.receipts.snapshot import IndexedFile, RetiredFile, Snapshot
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import IndexFolder
     from build_tools.types import Sha256
@@ -83,10 +84,13 @@ def plan_copies(rows: Sequence[IndexedFile], there: Snapshot, route: Route) -> t
         ``name-taken`` naming all whose names hold other bytes, ``nothing-published`` when a side file is gone, ``output-changed``.
     """
     # The name of a file that left the channel stays taken by its bytes.
-    known = {**{one.file.filename: one.file for one in there.retired}, **by_filename(there)}
+    left = retired_by_filename(there)
+    known = {**{name: one.file for name, one in left.items()}, **by_filename(there)}
     lying = {one.key: one.size for one in route.target.list(route.place.dist_prefix)}
     offers = _each(lambda row: offer_indexed(row, store=route.source, place=route.origin), rows)
-    found = _each(lambda pair: _plan(pair[0], pair[1], known, lying, route), list(zip(rows, offers, strict=True)))
+    found = _each(
+        lambda pair: _plan(pair[0], pair[1], known, left, lying=lying, route=route), list(zip(rows, offers, strict=True))
+    )
     taken = [one for one in found if isinstance(one, str)]
     if taken:
         message = f"{', '.join(taken)} in {route.target.address}/{route.place.prefix} already hold other bytes"
@@ -97,12 +101,21 @@ def plan_copies(rows: Sequence[IndexedFile], there: Snapshot, route: Route) -> t
 
 
 def _plan(
-    row: IndexedFile, offer: Offer, known: Mapping[str, IndexedFile], lying: Mapping[ObjectKey, int], route: Route
+    row: IndexedFile,
+    offer: Offer,
+    known: Mapping[str, IndexedFile],
+    left: Mapping[str, RetiredFile],
+    *,
+    lying: Mapping[ObjectKey, int],
+    route: Route,
 ) -> FileCopy | str:
     old = known.get(row.filename)
     if old is not None and old.sha256 != row.sha256:
         return row.filename
-    key = layout.file_key(row.filename) if old is None else ObjectKey(old.key)
+    gone = left.get(row.filename)
+    if old is not None and gone is not None and gone.deleted is not None:
+        old = None
+    key = key_beside(row.filename, row.sha256, gone) if old is None else ObjectKey(old.key)
     full = route.place.key(key)
     action: Literal["copy", "keep"] = "keep" if full in lying else "copy"
     # What the index names was proved when it came there; what only lies there may be anybody's.

@@ -21,6 +21,7 @@ from build_tools.publish.closure import Closure, judge_closure
 from build_tools.publish.current import put_new, read_current, swap
 from build_tools.publish.gate import Circumstances, has_local_changes, refusals
 from build_tools.publish.pages import publish_pages
+from build_tools.publish.retired import refuse_deleted, retired_by_filename
 from build_tools.publish.transfer import nobody
 from build_tools.publish.verdicts import put_verdict, read_verdicts
 from build_tools.receipts.check import JudgedWheel
@@ -289,14 +290,16 @@ def promote(
 
 def _with(plan: PromotionPlan, snapshot: Snapshot, uploaded: str) -> Snapshot:
     """Return a snapshot with the files, those that it has as they are."""
-    known = {**{one.file.filename: one.file for one in snapshot.retired}, **by_filename(snapshot)}
-    standing = by_filename(snapshot)
+    left, standing = retired_by_filename(snapshot), by_filename(snapshot)
+    known = {**{name: one.file for name, one in left.items()}, **standing}
     rows = []
     for one in plan.copies:
         old = known.get(one.row.filename)
         if old is not None and old.sha256 != one.row.sha256:
             message = f"{one.row.filename} in the channel {plan.request.channel.name} was just taken by other bytes"
             raise HipwrightError("name-taken", message, hint="look who else promotes into the channel")
+        if one.row.filename not in standing:
+            refuse_deleted(one.row.filename, one.key, left.get(one.row.filename))
         rows.append(standing.get(one.row.filename) or one.indexed(uploaded))
     return merged(snapshot, rows)
 

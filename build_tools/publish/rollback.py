@@ -35,8 +35,18 @@ def rolled_back(current: Snapshot, past: Snapshot, *, time: str) -> Snapshot:
         Whose files it is to have.
     time
         When it is done, UTC in ISO 8601.
+
+    Raises
+    ------
+    HipwrightError
+        ``files-gone`` when bytes of its files are written down as deleted.
     """
     wanted = by_filename(past)
+    keys = {file.key for file in past.files}
+    deleted = [one.file.key for one in current.retired if one.deleted is not None and one.file.key in keys]
+    if deleted:
+        message = f"retention deleted files of the snapshot to go back to: {', '.join(deleted)}"
+        raise HipwrightError("files-gone", message, hint="name another snapshot; nox -s rollback lists them")
     kept = {one.file.filename: one for one in current.retired if one.file.filename not in wanted}
     for file in current.files:
         if file.filename not in wanted:

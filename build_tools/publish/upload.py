@@ -17,8 +17,9 @@ from build_tools.publish.holdings import holdings
 from build_tools.publish.offer import offer_wheel
 from build_tools.publish.pages import publish_pages
 from build_tools.publish.papers import put_papers
+from build_tools.publish.retired import refuse_deleted, retired_by_filename
 from build_tools.publish.transfer import nobody, put_files
-from build_tools.publish.upload_plan import plan_upload, row_of
+from build_tools.publish.upload_plan import plan_upload, refuse_retired, row_of
 from build_tools.receipts.snapshot import Change, PublishedIndex
 from build_tools.stores.run_outputs import IndexFolder
 from build_tools.types import ObjectKey
@@ -145,7 +146,11 @@ def carry_out(
             break
         say("another publisher changed the index; adding to what it wrote")
         current = read_current(store, place)
-        known = by_filename(current.snapshot)
+        known, left = by_filename(current.snapshot), retired_by_filename(current.snapshot)
+        if not plan.replace:
+            refuse_retired([one.offer for one in plan.files], current.snapshot, store)
+        for one in plan.files:
+            refuse_deleted(one.offer.filename, one.key, left.get(one.offer.filename))
         rows = [row_of(one, known.get(one.offer.filename), uploaded=plan.uploaded, replace=plan.replace) for one in plan.files]
     else:
         raise HipwrightError("write-conflict", f"the index at {store.url(place.prefix)} did not stand still for {_TRIES} tries")

@@ -14,6 +14,7 @@ from build_tools.index import layout
 from build_tools.index.plan import pages
 from build_tools.index.snapshots import by_filename, changed_projects, is_same, merged
 from build_tools.publish.holdings import holdings
+from build_tools.publish.retired import key_beside, retired_by_filename
 from build_tools.publish.shown import read_shown
 from build_tools.publish.transfer import Transfer, taken
 from build_tools.types import ObjectKey
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from build_tools.publish.holdings import Holdings
     from build_tools.publish.offer import Offer
     from build_tools.publish.papers import MakePapers, Papers
-    from build_tools.receipts.snapshot import IndexedFile, Snapshot
+    from build_tools.receipts.snapshot import IndexedFile, RetiredFile, Snapshot
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import IndexFolder
 
-__all__ = ["Action", "FilePlan", "UploadPlan", "plan_upload", "row_of"]
+__all__ = ["Action", "FilePlan", "UploadPlan", "plan_upload", "refuse_retired", "row_of"]
 
 Action = Literal["publish", "keep", "supersede"]
 
@@ -139,9 +140,10 @@ def plan_upload(
             raise HipwrightError("several-wheels", f"{name} is to be published {times} times at once")
     known = by_filename(current.snapshot)
     if not replace:
-        _refuse_retired(offers, current.snapshot, store)
+        refuse_retired(offers, current.snapshot, store)
     held = holdings(store, place, len(offers))
-    found = [_plan_file(offer, known.get(offer.filename), held, replace=replace) for offer in offers]
+    left = retired_by_filename(current.snapshot)
+    found = [_plan_file(offer, known.get(offer.filename), left.get(offer.filename), held, replace=replace) for offer in offers]
     refused = [one for one in found if isinstance(one, HipwrightError)]
     if refused:
         raise _together(refused)
@@ -203,7 +205,9 @@ def _with_papers(
     ), made
 
 
-def _plan_file(offer: Offer, row: IndexedFile | None, held: Holdings, *, replace: bool) -> FilePlan | HipwrightError:
+def _plan_file(
+    offer: Offer, row: IndexedFile | None, left: RetiredFile | None, held: Holdings, *, replace: bool
+) -> FilePlan | HipwrightError:
     if row is not None and row.sha256 == offer.sha256:
         key = ObjectKey(row.key)
         file, side = not held.has_file(offer, key, vouched=True), not held.has_side_file(offer, key, vouched=True)
@@ -211,7 +215,7 @@ def _plan_file(offer: Offer, row: IndexedFile | None, held: Holdings, *, replace
     if row is not None and not replace:
         return taken(offer, row.sha256, held.store)
     action: Action = "publish" if row is None else "supersede"
-    key = layout.file_key(offer.filename)
+    key = key_beside(offer.filename, offer.sha256, left)
     there = held.info(key)
     if there is not None and there.sha256 != offer.sha256:
         if not replace:
@@ -223,13 +227,19 @@ def _plan_file(offer: Offer, row: IndexedFile | None, held: Holdings, *, replace
     return FilePlan(offer=offer, action=action, key=key, file=not whole, side_file=side)
 
 
-def _refuse_retired(offers: Sequence[Offer], snapshot: Snapshot, store: Store) -> None:
-    """Refuse other bytes under the name of a file that left the index: somebody has them under that name."""
-    left = {one.file.filename: one.file.sha256 for one in snapshot.retired}
+def refuse_retired(offers: Sequence[Offer], snapshot: Snapshot, store: Store) -> None:
+    """Refuse other bytes under the name of a file that left the index: somebody has them under that name.
+
+    Raises
+    ------
+    HipwrightError
+        ``name-taken``.
+    """
+    left = retired_by_filename(snapshot)
     refused = [
-        taken(offer, left[offer.filename], store)
+        taken(offer, left[offer.filename].file.sha256, store)
         for offer in offers
-        if offer.filename in left and left[offer.filename] != offer.sha256
+        if offer.filename in left and left[offer.filename].file.sha256 != offer.sha256
     ]
     if refused:
         raise _together(refused)
