@@ -21,7 +21,7 @@ __all__ = ["hand_on", "package_outputs", "wheel_outputs"]
 
 _FILE: Final = "GITHUB_OUTPUT"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!:/%@~-]*")
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!:/%@~\[\]-]*")
 """A version, or an address: nothing that a shell, a workflow or a further line could be made of."""
 
 _WHEELS_URL: Final = "pytorch_package_find_links_url"

@@ -82,6 +82,12 @@ def test_what_could_be_more_than_a_word_is_refused(tmp_path: Path, value: str) -
     assert not (tmp_path / "output").exists()
 
 
+@pytest.mark.parametrize("page", [PAGE, "file:///a%20b/index.html", "http://[::1]:8333/b/7-linux/index.html"])
+def test_addresses_of_all_stores_are_words(tmp_path: Path, page: str) -> None:
+    hand_on(package_outputs(page, "7.10.0a1+x"), {"GITHUB_OUTPUT": str(tmp_path / "output")})
+    assert read(tmp_path / "output")["rocm_package_find_links_url"] == page
+
+
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_an_upload_of_wheels_hands_on_its_page_and_versions(tmp_path: Path, *, dry_run: bool) -> None:
     write_wheel(tmp_path / "dist", "torch", "2.9.1+rocm7.1")

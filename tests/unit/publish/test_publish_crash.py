@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from build_tools.publish.papers import PaperFile, bind_papers
 from build_tools.publish.upload import publish_wheels
+from build_tools.receipts.check import JudgedWheel
+from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.record import from_json
-from build_tools.receipts.snapshot import ShownPages
+from build_tools.receipts.snapshot import ShownPages, Snapshot
 from build_tools.stores.local import FolderStore
 from tests.support.publishing import Crash, MeddledStore, installable, same_everywhere, write_wheel
 
@@ -16,16 +19,47 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from build_tools.publish.offer import Offer
+    from build_tools.publish.papers import Papers
+    from build_tools.receipts.provenance import PaperKind
     from build_tools.receipts.values import WheelFile
     from build_tools.stores.base import Store
 
 PAGES = "run/pages.json"
+KINDS: tuple[PaperKind, ...] = ("sbom", "statement")
+
+
+def papers_of(offers: Sequence[Offer]) -> Papers:
+    judged = [JudgedWheel(filename=offer.filename, sha256=offer.sha256) for offer in offers]
+    papers = [PaperFile(name=f"{kind}.json", kind=kind, data=f"{kind} of {offers[0].sha256}".encode()) for kind in KINDS]
+    return bind_papers(judged, papers)
 
 
 def publish(wheels: Sequence[tuple[Path, WheelFile]], store: Store, *, replace: bool) -> None:
     publish_wheels(
-        wheels, store=store, prefix="run", replace=replace, say=lambda _line: None, clock=lambda: "2026-01-02T03:04:05Z"
+        wheels,
+        store=store,
+        prefix="run",
+        replace=replace,
+        say=lambda _line: None,
+        papers=papers_of,
+        clock=lambda: "2026-01-02T03:04:05Z",
     )
+
+
+def prove_papers(store: Store) -> None:
+    """Each file that the index names has its papers beside the index, all that their list names."""
+    content = store.get("run/snapshot.json")
+    rows = from_json(content.data, Snapshot, name="snapshot").files if content is not None else ()
+    for row in rows:
+        listing = store.get(f"run/provenance/{row.provenance}/set.json")
+        assert listing is not None
+        record = from_json(listing.data, ProvenanceSet, name="set")
+        assert (row.filename, row.sha256) in {(wheel.filename, wheel.sha256) for wheel in record.wheels}
+        for paper in record.papers:
+            there = store.get(f"run/provenance/{row.provenance}/{paper.name}")
+            assert there is not None
+            assert there.info.sha256 == paper.sha256
 
 
 def objects(folder: Path) -> dict[str, bytes]:
@@ -64,6 +98,7 @@ def test_a_crash_at_every_write(tmp_path: Path, case: str, when: Literal["before
     publish(newer, undisturbed, replace=True)
     expected = objects(tmp_path / "undisturbed")
     assert len(undisturbed.writes) > 6
+    assert sum("/provenance/" in key for key in undisturbed.writes) == len(KINDS) + 1
     for number in range(len(undisturbed.writes)):
         store = fresh(f"crash-{number}")
 
@@ -74,10 +109,12 @@ def test_a_crash_at_every_write(tmp_path: Path, case: str, when: Literal["before
         with pytest.raises(Crash):
             publish(newer, MeddledStore(store, before=die) if when == "before" else MeddledStore(store, after=die), replace=True)
         now = installable(store, "run")
+        prove_papers(store)
         # Every name that could be installed can be, as it was or as it will be, and nothing else.
         assert there.keys() <= now.keys() <= wanted.keys()
         assert all(sha256 in {there.get(name), wanted[name]} for name, sha256 in now.items())
         publish(newer, store, replace=True)
         same_everywhere(store, "run")
+        prove_papers(store)
         assert objects(tmp_path / f"crash-{number}") == expected
         assert shown(store) == shown(undisturbed)
