@@ -9,7 +9,7 @@ from build_tools.config.targets import family_of_group, known_targets, offers
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.provenance import papers_of_packages
 from build_tools.pipeline.publishing import install_lines
-from build_tools.pipeline.uploading import carry_into, destination, file_rows, plan_into, shown_rows
+from build_tools.pipeline.uploading import carry_into, destination, file_rows, plan_into, refuse_inside, shown_rows
 from build_tools.publish.rocm_packages import extras_to_install, read_packages
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def upload_rocm_packages(workplace: Workplace) -> dict[str, Any]:
         hint = f"say --artifact-group {groups}: the GPU family, with a build variant behind it where there is one"
         raise HipwrightError("bad-option-value", "no artifact group is named for the packages", hint=hint)
     _refuse_other_group(packages.receipt, group)
+    refuse_inside(workplace, packages.folder)
     target = destination(workplace, platform=packages.receipt.platform)
     store, place, dry = target.store, target.run.python(group), settings.dry_run
     plan = plan_into(target, place, packages.offers, papers=papers_of_packages(workplace, packages.receipt))

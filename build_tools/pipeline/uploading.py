@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import humanize
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from build_tools.types import Platform
     from build_tools.workplace import Workplace
 
-__all__ = ["Destination", "carry_into", "destination", "file_rows", "plan_into", "reason_of", "shown_rows"]
+__all__ = ["Destination", "carry_into", "destination", "file_rows", "plan_into", "reason_of", "refuse_inside", "shown_rows"]
 
 _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "publish": ("published", "would be published"),
@@ -91,6 +92,23 @@ def destination(workplace: Workplace, *, platform: Platform | None = None, dry: 
     reason = reason_of(workplace)
     replace = reason is not None or load_channels().may_supersede(record.release_type)
     return Destination(store=store, run=run, release_type=record.release_type, replace=replace, reason=reason)
+
+
+def refuse_inside(workplace: Workplace, folder: Path) -> None:
+    """Refuse to publish into the very folder that packages are read from: what is written there would be taken for some of them.
+
+    Raises
+    ------
+    HipwrightError
+        ``option-conflict``.
+    """
+    address = _output_dir(workplace) or workplace.layout(workplace.settings.run_id)[0]
+    if "://" not in address and Path(address).resolve().is_relative_to(folder.resolve()):
+        option = "--store" if workplace.settings.output_dir is None else "--output-dir"
+        message = (
+            f"{option} {address} lies in {folder}, where the packages are: what is published there would be taken for packages"
+        )
+        raise HipwrightError("option-conflict", message, hint=f"name a folder of its own with {option}")
 
 
 def reason_of(workplace: Workplace) -> str | None:

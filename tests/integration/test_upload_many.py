@@ -76,7 +76,7 @@ def test_two_commands_at_once_lose_nothing(tmp_path: Path, s3_server: S3Server) 
         words = ["--noxfile", ROOT / "noxfile.py", "-s", "upload_wheels", "--", shared, *own, *places]
         processes.append(
             subprocess.Popen(
-                [sys.executable, "-c", COMMAND, *words, "--work-dir", tmp_path / "work" / str(number)],
+                [sys.executable, "-c", COMMAND, *map(str, words), "--work-dir", str(tmp_path / "work" / str(number))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

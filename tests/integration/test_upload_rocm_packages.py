@@ -249,3 +249,17 @@ def test_the_line_that_is_shown_installs_the_set(tmp_path: Path, tool: str) -> N
     installed = sorted(path.name for path in (tmp_path / "target").glob("*.dist-info"))
     wanted = ("rocm", "rocm_sdk_core", "rocm_sdk_devel", "rocm_sdk_device_gfx942", "rocm_sdk_libraries")
     assert installed == [f"{name}-{VERSION}.dist-info" for name in wanted]
+
+
+@pytest.mark.parametrize("inside", ["", "twin"])
+@pytest.mark.parametrize("option", ["store", "output_dir"])
+def test_a_place_among_the_packages_is_refused_before_anything_is_written(tmp_path: Path, inside: str, option: str) -> None:
+    packages = write_set(tmp_path / "packages")
+    before = tree_of(packages)
+    place = packages / "dist" / inside
+    error = refused(tmp_path, packages, **{option: place if option == "output_dir" else str(place)})
+    assert error.code.name == "option-conflict"
+    assert tree_of(packages) == before
+    # Beside the packages there is room.
+    upload(tmp_path, packages, output_dir=packages / "twin")
+    upload(tmp_path, packages, output_dir=packages / "twin")
