@@ -133,6 +133,7 @@ def _rocm(project: Project, requested: Requested, known: LockedRocm | None, work
         lambda: _rocm_packages(project, requested, known, workplace),
         within=workplace.settings.timeout,
         say=workplace.console.say,
+        pause=workplace.settings.wait_between,
     )
 
 
@@ -230,6 +231,7 @@ def _owned(
         lambda: _files((*wanted, *exact), source, known, workplace),
         within=workplace.settings.timeout,
         say=workplace.console.say,
+        pause=workplace.settings.wait_between,
     )
 
 

@@ -99,7 +99,8 @@ _ROCM_FROM: Final = ("rocm-find-links", "rocm-index-url", "rocm-run-id", "rocm-p
 _STORE: Final = ("store", "bucket", "endpoint-url")
 _OUTPUTS: Final = (*_STORE, "repository", "platform", "release-type")
 _KEPT: Final = (*_STORE, "repository", "platform", "run-id", "artifact-group")
-_ROCM: Final = ("python", *_ROCM_FROM, "artifact-group", *_STORE, "repository", "find-links", "index-url", "timeout")
+_WAIT: Final = ("timeout", "wait-between")
+_ROCM: Final = ("python", *_ROCM_FROM, "artifact-group", *_STORE, "repository", "find-links", "index-url", *_WAIT)
 _RUN: Final = ("from-receipt", "dry-run", "explain", "force", "verify", "hipify", "strict", "three-way", "discard-local")
 _BUILD: Final = (
     "gpu-family",
@@ -295,7 +296,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
             "gpu-family",
             "gfx",
             *_OUTPUTS,
-            "timeout",
+            *_WAIT,
             *_COMMON,
         ),
     ),
@@ -320,8 +321,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
             "installer",
             "disable-cache",
             "clean",
-            "timeout",
-            "wait-between",
+            *_WAIT,
             "activate-in-future-github-actions-steps",
             *_COMMON,
         ),

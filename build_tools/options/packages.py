@@ -65,7 +65,7 @@ class PackageOptions:
         "rocm",
         "GPU targets to build for, or to fetch or install the code of.",
         metavar="gfx942,gfx1201",
-        other_flags=("--target",),
+        other_flags=("--target", "--amdgpu-targets"),
         other_environment=("PYTORCH_ROCM_ARCH",),
         says="the GPU targets",
     )

@@ -40,6 +40,7 @@ class WhereOptions:
         "where",
         "Repository whose runs are meant; decides bucket and folder.",
         metavar="OWNER/NAME",
+        other_flags=("--run-github-repo",),
         other_environment=("GITHUB_REPOSITORY",),
     )
     platform: str | None = declare(

@@ -151,6 +151,7 @@ def _offered(chain: Chain, suite: Suite, workplace: Workplace, log: Path) -> Sui
         today=datetime.now(tz=UTC).date(),
         within=settings.timeout,
         say=workplace.console.say,
+        pause=settings.wait_between,
     )
     tell_chosen(chosen, places, workplace)
     own = canonicalize_name(project.wheel.distribution)

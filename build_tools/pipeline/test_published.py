@@ -80,6 +80,7 @@ def _test_on(interpreter: Interpreter, project: Project, workplace: Workplace) -
         today=datetime.now(tz=UTC).date(),
         within=settings.timeout,
         say=console.say,
+        pause=settings.wait_between,
     )
     tell_chosen(chosen, places, workplace)
     wheels = _wheels(project, chosen.files)

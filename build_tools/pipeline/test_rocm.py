@@ -158,7 +158,7 @@ def _choose(interpreter: Interpreter, workplace: Workplace) -> tuple[Chosen, Pla
         )
         return places, found[1]
 
-    places, offered = when_there(extras, within=settings.timeout, say=workplace.console.say)
+    places, offered = when_there(extras, within=settings.timeout, say=workplace.console.say, pause=settings.wait_between)
     wanted = [extra for extra in _TESTED if extra in offered]
     named = wish_of(workplace, (f"rocm[{','.join(wanted)}]" if wanted else "rocm",))
     wish = Wish(
@@ -176,6 +176,7 @@ def _choose(interpreter: Interpreter, workplace: Workplace) -> tuple[Chosen, Pla
         today=datetime.now(tz=UTC).date(),
         within=settings.timeout,
         say=workplace.console.say,
+        pause=settings.wait_between,
     )
     return chosen, places, wish
 

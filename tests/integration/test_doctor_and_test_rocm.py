@@ -22,7 +22,7 @@ from build_tools.receipts.record import read_record
 from build_tools.receipts.rocm_test import RocmTestReceipt
 from tests.support.commands import tree_of
 from tests.support.environments import runner_with
-from tests.support.packages import make_wheel
+from tests.support.packages import flat_page, make_wheel, serve
 from tests.support.stub_sdk import StubSdk
 from tests.support.workplaces import memory_of, workplace
 
@@ -227,6 +227,22 @@ def test_packages_that_pass_leave_a_receipt_bound_to_their_bytes(tmp_path: Path)
     assert receipt.suites["core"].passed == 3
     (table,) = [event for event in memory_of(place).events if isinstance(event, Table) and "rocm-sdk test" in event.title]
     assert [row[0] for row in table.rows] == ["base", "core"]
+
+
+def test_packages_that_are_still_appearing_are_looked_for_as_often_as_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Left to itself it would look a second time when the wait is over.
+    monkeypatch.setattr("build_tools.environments.wait._FIRST_PAUSE", 3600)
+    monkeypatch.setattr("build_tools.environments.wait._LONGEST_PAUSE", 3600)
+    own = StubSdk().write(tmp_path / "own")
+    whole = flat_page(own, sorted(own.glob("*.whl"))).read_bytes()
+    meta = flat_page(own, sorted(own.glob("rocm-7*.whl"))).read_bytes()
+    with serve(tmp_path) as server:
+        appearing = [*[(404, "text/plain", b"")] * 2, *[(200, "text/html", meta)] * 6]
+        server.answers["/own/"] = [*appearing, (200, "text/html", whole)]
+        document = run_test_rocm(desk(tmp_path, rocm_find_links=(f"{server.url}/own/",), timeout=20, wait_between=0))
+    assert [told["status"] for told in document["tests"]] == ["passed"]
 
 
 def test_nobody_makes_the_environment_again_while_it_is_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

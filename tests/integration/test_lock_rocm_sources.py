@@ -144,6 +144,20 @@ def test_packages_that_are_still_appearing_are_waited_for(
     assert "rocm-sdk-core is not at" in waits[1]
 
 
+def test_how_often_to_look_for_them_is_what_is_asked_for(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Left to itself it would look a second time when the wait is over.
+    monkeypatch.setattr("build_tools.environments.wait._FIRST_PAUSE", 3600)
+    monkeypatch.setattr("build_tools.environments.wait._LONGEST_PAUSE", 3600)
+    own = StubSdk().write(tmp_path / "own")
+    whole = flat_page(own, sorted(own.glob("*.whl"))).read_bytes()
+    with serve(tmp_path) as server:
+        server.answers["/own/"] = [(404, "text/plain", b""), (404, "text/plain", b""), (200, "text/html", whole)]
+        place = workplace(tmp_path, rocm_find_links=(f"{server.url}/own/",), rocm_version="7.10.0", timeout=20, wait_between=0)
+        assert entry_of(project, place).rocm is not None
+
+
 def test_a_version_is_complete_for_the_targets_that_it_is_built_for(project: Project, tmp_path: Path) -> None:
     own = StubSdk(leave_out=("rocm-sdk-device-gfx942", "rocm-sdk-device-gfx1201")).write(tmp_path / "own")
     error = refused(project, workplace(tmp_path, rocm_find_links=(str(own),), gfx=("gfx942", "gfx1201")))

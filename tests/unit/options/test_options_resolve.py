@@ -92,6 +92,19 @@ def test_the_options_of_today_s_set_up_script_are_other_ways_to_say_ours() -> No
     assert read(command, again).settings == settings
 
 
+def test_the_options_of_today_s_fetching_script_are_other_ways_to_say_ours() -> None:
+    command = COMMANDS["fetch_artifacts"]
+    settings = read(command, ["--run-github-repo", "ROCm/TheRock", "--amdgpu-targets", "gfx942,gfx1201"]).settings
+    assert (settings.repository, settings.gfx) == ("ROCm/TheRock", ("gfx942", "gfx1201"))
+    assert read(command, ["--repository", "ROCm/TheRock", "--gfx", "gfx942,gfx1201"]).settings == settings
+
+
+@pytest.mark.parametrize("command", [COMMANDS["setup_venv"], COMMANDS["test_rocm"], COMMANDS["lock"], BUILD, PIPELINE])
+def test_how_often_to_look_is_said_wherever_packages_are_waited_for(command: Command) -> None:
+    settings = read(command, ["--timeout", "60", "--wait-between", "5"]).settings
+    assert (settings.timeout, settings.wait_between) == (60, 5)
+
+
 @pytest.mark.parametrize("flag", ["--index-url", "--rocm-index-url"])
 def test_an_empty_index_names_the_setting_that_means_none(flag: str) -> None:
     error = refused(COMMANDS["setup_venv"], [flag, ""])
