@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ABSENT", "Network", "Response", "canonical_url", "path_of"]
 
+_MOST_BYTES: Final = 256 << 20
+"""No page and no record is larger: what is would fill the memory."""
+
 ABSENT: Final = frozenset({403, 404, 410})
 """Statuses that say that nothing is there. An S3 bucket answers 403 for a missing key to those who may not list it."""
 
@@ -123,7 +126,9 @@ class Network:
             return _limited(functools.partial(self.read, url, accept=accept), url=url, seconds=within)
         try:
             with self._open(url, accept) as answer:
-                body = answer.read()
+                body = answer.read(_MOST_BYTES + 1)
+                if len(body) > _MOST_BYTES:
+                    raise _unreachable(url, f"it is larger than {_MOST_BYTES >> 20} MiB, and no page is")
                 return Response(url=answer.geturl(), content_type=answer.headers.get_content_type(), body=body)
         except urllib.error.HTTPError as error:
             error.close()
@@ -291,6 +296,8 @@ def _read_file(path: Path) -> Response | None:
         if not path.exists():
             return None
         kind = "application/vnd.pypi.simple.v1+json" if path.suffix == ".json" else "text/html"
+        if path.stat().st_size > _MOST_BYTES:
+            raise _unreachable(path.as_uri(), f"it is larger than {_MOST_BYTES >> 20} MiB, and no page is")
         return Response(url=path.as_uri(), content_type=kind, body=path.read_bytes())
     except OSError as error:
         raise _unreachable(path.as_uri(), _reason(error)) from error

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import humanize
 
+from build_tools.environments.network import path_of
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import SIMPLE, SNAPSHOT
 from build_tools.pipeline.index_place import index_place
@@ -61,6 +62,10 @@ def _named(workplace: Workplace) -> IndexReport:
 
 def _at(word: str, workplace: Workplace) -> IndexReport:
     """Look at the index at an address: of ours when a snapshot is there, else as one that others made."""
+    page = path_of(word) if "://" in word else Path(workplace.typed_in, word)
+    if page is not None and page.is_file():
+        workplace.console.say(f"{page} is a page; looking at what it names alone")
+        return _foreign(page.as_uri(), workplace)
     address = word.rstrip("/")
     address = address.removesuffix(f"/{SIMPLE}") if address.endswith(f"/{SIMPLE}") else address
     remote = "://" in word
@@ -68,12 +73,15 @@ def _at(word: str, workplace: Workplace) -> IndexReport:
         address = str(workplace.typed_in / address)
     store = workplace.open_store(writing=False, address=address)
     place = IndexFolder("")
-    console, jobs = workplace.console, workplace.jobs
     if address.startswith("s3://") or store.head(SNAPSHOT) is not None:
-        return verify_index(store, place, jobs=jobs, progress=console.progress)
+        return verify_index(store, place, jobs=workplace.jobs, progress=workplace.console.progress)
     url = word if is_url(word) else f"{Path(workplace.typed_in, word).as_uri()}/"
-    console.say(f"{without_query(word)} has no snapshot of hipwright's; looking at its pages and files alone")
-    return verify_foreign(url, network=workplace.base.network(), jobs=jobs, progress=console.progress)
+    workplace.console.say(f"{without_query(word)} has no snapshot of hipwright's; looking at its pages and files alone")
+    return _foreign(url, workplace)
+
+
+def _foreign(url: str, workplace: Workplace) -> IndexReport:
+    return verify_foreign(url, network=workplace.base.network(), jobs=workplace.jobs, progress=workplace.console.progress)
 
 
 def _tell(report: IndexReport, workplace: Workplace) -> None:
