@@ -295,6 +295,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
             "artifact-group",
             "gpu-family",
             "gfx",
+            *_TEST,
             *_OUTPUTS,
             *_WAIT,
             *_COMMON,

@@ -1,11 +1,12 @@
-"""``test_rocm``: install ROCm packages from where they are offered, and let them test themselves."""
+"""``test_rocm``: install ROCm packages from where they are offered, let them test themselves on each chosen GPU, and reach verdicts."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import msgspec
 from packaging.requirements import Requirement
@@ -16,15 +17,20 @@ from build_tools.environments.make import EnvironmentRequest
 from build_tools.environments.resolve import offered_extras
 from build_tools.environments.wait import when_there
 from build_tools.errors import HipwrightError
-from build_tools.files import hold, utc_now, write_bytes
+from build_tools.files import hold, remove_tree, utc_now, write_bytes
 from build_tools.locking.places import named_places, wanted_targets
 from build_tools.locking.wanted import Wish, choose
 from build_tools.logs import first_error
+from build_tools.pipeline.rocm_verdict import rocm_verdict
 from build_tools.pipeline.setup_venv import show_packages, tell_chosen, tell_strays, wish_of
+from build_tools.pipeline.test_stage import devices_to_test_on
+from build_tools.pipeline.verdict_keeping import keep_rocm_verdict
 from build_tools.receipts.record import plain, to_json
 from build_tools.receipts.rocm_test import RocmTestReceipt, SuiteResult
 from build_tools.rocm.devices import FAMILY_VARIABLE, extras_for, installed_family
+from build_tools.testing.choosing import HIDDEN
 from build_tools.testing.gpu import rocm_targets, visible_devices
+from build_tools.testing.leftovers import MARK, end_leftovers, new_mark
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
@@ -32,7 +38,10 @@ if TYPE_CHECKING:
     from build_tools.locking.places import Places
     from build_tools.locking.wanted import Chosen
     from build_tools.receipts.values import EnvironmentRecord
+    from build_tools.testing.choosing import VisibleDevice
     from build_tools.workplace import Workplace
+
+    _Run: TypeAlias = tuple[RocmTestReceipt, Path, Path]
 
 __all__ = ["test_rocm"]
 
@@ -54,18 +63,31 @@ class _Said(msgspec.Struct, kw_only=True):
     suites: dict[str, SuiteResult] = {}
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Case:
+    """What is tested: the packages and why it is these, the environment that has them, and the folder for what comes of it."""
+
+    chosen: Chosen
+    places: Places
+    wish: Wish
+    record: EnvironmentRecord
+    folder: Path
+
+
 def test_rocm(workplace: Workplace) -> dict[str, Any]:
-    """Install the packages for each target interpreter, run ``rocm-sdk test`` there, and keep a receipt of each.
+    """Install the packages for each target interpreter, run ``rocm-sdk test`` there, and keep a receipt and a verdict of each run.
+
+    There is a run for each GPU that ``--gpu-policy`` takes, which alone it can see; without one there is a single run that sees none.
 
     Returns
     -------
     dict
-        Under ``tests``: a receipt for each interpreter, with its path.
+        Under ``tests``: a receipt for each run, with its path and that of its verdict.
 
     Raises
     ------
     HipwrightError
-        ``tests-failed`` or ``no-tests`` with the document; ``bad-option-value``; what choosing packages and installing them raise.
+        ``tests-failed``, ``no-tests`` or ``tests-timeout`` with the document; ``bad-option-value``; what choosing packages and installing them raise.
     """
     if workplace.settings.rocm_path is not None:
         hint = "name where they are offered: --rocm-find-links, --rocm-index-url or --rocm-run-id; or look with nox -s doctor"
@@ -74,12 +96,26 @@ def test_rocm(workplace: Workplace) -> dict[str, Any]:
     failures: list[HipwrightError] = []
     for interpreter in workplace.interpreters.values():
         with workplace.console.group(f"test the ROCm packages on Python {interpreter.version}"):
-            receipt, path, log = _test_on(interpreter, workplace)
-            told.append({"receipt": str(path), "log": str(log), **plain(receipt)})
-            _show(receipt, workplace)
-            failure = _failure(receipt, log)
-            if failure is not None:
+            try:
+                runs = _test_on(interpreter, workplace)
+            except HipwrightError as failure:
+                if failure.code.name != "tests-timeout":
+                    raise
                 failures.append(failure)
+                continue
+            for receipt, path, log in runs:
+                told.append(
+                    {
+                        "receipt": str(path),
+                        "verdict": str(path.with_name(_verdict_name(path))),
+                        "log": str(log),
+                        **plain(receipt),
+                    }
+                )
+                _show(receipt, workplace)
+                failed = _failure(receipt, log)
+                if failed is not None:
+                    failures.append(failed)
     document: dict[str, object] = {"tests": told}
     if failures:
         failures[0].document = document
@@ -87,7 +123,7 @@ def test_rocm(workplace: Workplace) -> dict[str, Any]:
     return document
 
 
-def _test_on(interpreter: Interpreter, workplace: Workplace) -> tuple[RocmTestReceipt, Path, Path]:
+def _test_on(interpreter: Interpreter, workplace: Workplace) -> list[_Run]:
     settings, console = workplace.settings, workplace.console
     picked = _choose(interpreter, workplace)
     chosen, places, _wish = picked
@@ -99,12 +135,9 @@ def _test_on(interpreter: Interpreter, workplace: Workplace) -> tuple[RocmTestRe
         return _tested(name, picked, interpreter, workplace)
 
 
-def _tested(
-    name: str, picked: tuple[Chosen, Places, Wish], interpreter: Interpreter, workplace: Workplace
-) -> tuple[RocmTestReceipt, Path, Path]:
-    """Install the chosen packages in a fresh environment, test them there, and keep the receipt."""
+def _tested(name: str, picked: tuple[Chosen, Places, Wish], interpreter: Interpreter, workplace: Workplace) -> list[_Run]:
+    """Install the chosen packages in a fresh environment, and test them there, on one chosen GPU after the other."""
     chosen, places, wish = picked
-    settings, console = workplace.settings, workplace.console
     log = workplace.work_dir / "logs" / "test_rocm" / f"{name}.log"
     log.unlink(missing_ok=True)
     request = EnvironmentRequest(
@@ -118,25 +151,48 @@ def _tested(
     record = workplace.environment(request, runner=workplace.runner, log=log, renew=True)
     tell_strays(workplace, but=(Path(record.folder),))
     show_packages(record, f"Installed for Python {record.python_version}", f"from {places.describe()}", workplace)
-    console.say("running rocm-sdk test")
+    folder = workplace.work_dir / "test-rocm" / name
+    remove_tree(folder)
+    devices = [one for one in devices_to_test_on(workplace, wish.targets) if one.device.vendor == "amd"]
+    case = _Case(chosen=chosen, places=places, wish=wish, record=record, folder=folder)
+    return [_run_on(case, device, number, log, workplace) for number, device in enumerate(devices or (None,))]
+
+
+def _run_on(case: _Case, device: VisibleDevice | None, number: int, log: Path, workplace: Workplace) -> _Run:
+    """Run the packages' own test with one GPU in sight, or none, and keep receipt, report and verdict."""
+    settings = workplace.settings
+    mark = f"-{number}" if number else ""
+    if device is not None:
+        log = log.with_suffix(f".gpu-{number}-{device.target}.log")
+        log.unlink(missing_ok=True)
+    workplace.console.say(f"running rocm-sdk test on {device.target}" if device is not None else "running rocm-sdk test")
     started, began = utc_now(), time.monotonic()
-    said = _ask(record, chosen, wish, log, workplace)
+    said, report = _ask(case, device, log, workplace)
     receipt = RocmTestReceipt(
         status=said.status,
         version=said.version,
         set_id=Sha256(said.set_id) if said.set_id else None,
         gpus=said.gpus,
         suites=said.suites,
-        source=places.describe(),
-        files=chosen.files,
-        environment=record,
-        digest=digest.of_value([name, settings.gfx, settings.gpu_family]),
+        source=case.places.describe(),
+        files=case.chosen.files,
+        environment=case.record,
+        digest=digest.of_value([case.folder.name, settings.gfx, settings.gpu_family]),
         started=started,
         seconds=round(time.monotonic() - began, 1),
     )
-    path = workplace.work_dir / "test-rocm" / name / "receipt.json"
+    verdict = rocm_verdict(receipt, device=device, report=digest.of_bytes(report), platform=workplace.platform)
+    path = case.folder / f"receipt{mark}.json"
+    write_bytes(case.folder / f"report{mark}.txt", report)
+    write_bytes(path.with_name(_verdict_name(path)), to_json(verdict))
     write_bytes(path, to_json(receipt))
+    if settings.rocm_run_id is not None:
+        keep_rocm_verdict(verdict, settings.rocm_run_id, workplace)
     return receipt, path, log
+
+
+def _verdict_name(receipt: Path) -> str:
+    return receipt.name.replace("receipt", "verdict")
 
 
 def _choose(interpreter: Interpreter, workplace: Workplace) -> tuple[Chosen, Places, Wish]:
@@ -208,27 +264,37 @@ def _one_of(offered: frozenset[str], workplace: Workplace) -> tuple[str, ...]:
     return (first,)
 
 
-def _ask(record: EnvironmentRecord, chosen: Chosen, wish: Wish, log: Path, workplace: Workplace) -> _Said:
-    """Run the packages' own test, and return what it said; of packages that know no JSON, whether it passed."""
+def _ask(case: _Case, device: VisibleDevice | None, log: Path, workplace: Workplace) -> tuple[_Said, bytes]:
+    """Run the packages' own test, and return what it said, also as it said it; of packages that know no JSON, whether it passed."""
+    record, chosen, wish = case.record, case.chosen, case.wish
     command: list[str | Path] = [record.python, "-I", "-X", "utf8", "-m", "rocm_sdk", "test"]
     folder = Path(record.folder)
     family = installed_family([package.name for package in record.packages], targets=wish.targets, family=wish.family)
-    env = {FAMILY_VARIABLE: family} if family else None
-    done = workplace.runner.capture(
-        [*command, "--json"], cwd=folder, env=env, timeout=_SECONDS, check=False, what="rocm-sdk test"
-    )
+    sight = device.variables if device is not None else HIDDEN
+    mark = new_mark()
+    env = {**sight, **({FAMILY_VARIABLE: family} if family else {}), MARK: mark}
+    runner, console = workplace.runner, workplace.console
     try:
-        said = msgspec.json.decode(done.stdout, type=_Said)
-    except msgspec.DecodeError:
-        workplace.console.say("these packages do not tell their result in JSON: running their test as it is")
-        plainly = workplace.runner.run(command, cwd=folder, log=log, env=env, timeout=_SECONDS, check=False, what="rocm-sdk test")
-        version = next(file.version for file in chosen.files if file.distribution == "rocm")
-        return _Said(status="passed" if plainly.returncode == 0 else "failed", version=version)
+        done = runner.capture([*command, "--json"], cwd=folder, env=env, timeout=_SECONDS, check=False, what="rocm-sdk test")
+        try:
+            said = msgspec.json.decode(done.stdout, type=_Said)
+        except msgspec.DecodeError:
+            console.say("these packages do not tell their result in JSON: running their test as it is")
+            plainly = runner.run(command, cwd=folder, log=log, env=env, timeout=_SECONDS, check=False, what="rocm-sdk test")
+            version = next(file.version for file in chosen.files if file.distribution == "rocm")
+            return _Said(status="passed" if plainly.returncode == 0 else "failed", version=version), log.read_bytes()
+    except HipwrightError as error:
+        if error.code.name != "command-timeout":
+            raise
+        hint = f"try it there: {record.python} -I -m rocm_sdk test"
+        raise HipwrightError("tests-timeout", error.message, hint=hint, log=log if log.is_file() else None) from None
+    finally:
+        end_leftovers(mark, say=console.say)
     with log.open("ab") as sink:
         sink.write(done.stderr + done.stdout)
     # All have to say so: what ends badly after it has told its result did not pass, nor did what tested nothing.
     sound = done.returncode == 0 and (not said.suites or any(suite.passed for suite in said.suites.values()))
-    return said if sound else msgspec.structs.replace(said, status="failed")
+    return said if sound else msgspec.structs.replace(said, status="failed"), done.stdout
 
 
 def _show(receipt: RocmTestReceipt, workplace: Workplace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from build_tools.receipts.verdict import CPU_ONLY
+from build_tools.receipts.verdict import CPU_ONLY, TestedDevice
 from build_tools.testing.choosing import see
 from build_tools.testing.devices import DeviceFiles, find_devices
 from build_tools.types import GfxTarget
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from build_tools.testing.choosing import VisibleDevice
     from build_tools.types import Platform
 
-__all__ = ["TARGET_PROPERTY", "rocm_targets", "verdict_target", "visible_devices"]
+__all__ = ["TARGET_PROPERTY", "rocm_targets", "tested_device", "verdict_target", "visible_devices"]
 
 TARGET_PROPERTY: Final = "gpu-target"
 """The suite property by which a test says on which architecture it ran a kernel (``record_testsuite_property``)."""
@@ -42,6 +42,12 @@ def visible_devices(
 def rocm_targets(seen: Iterable[VisibleDevice]) -> tuple[GfxTarget, ...]:
     """Return the architectures of the devices that ROCm can use, those of AMD, one entry for each device."""
     return tuple(GfxTarget(one.target) for one in seen if one.device.vendor == "amd")
+
+
+def tested_device(device: VisibleDevice) -> TestedDevice:
+    """Return what a verdict tells of a device."""
+    known = device.device
+    return TestedDevice(target=known.target, name=known.name, memory=known.memory, driver=known.driver, uuid=known.uuid)
 
 
 def verdict_target(claimed: Iterable[str], visible: Iterable[str]) -> str:

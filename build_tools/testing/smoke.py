@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
-from build_tools.receipts.verdict import FlakyTest, TestedDevice, Verdict
+from build_tools.receipts.verdict import FlakyTest, Verdict
 from build_tools.testing.choosing import HIDDEN
-from build_tools.testing.gpu import TARGET_PROPERTY, verdict_target
+from build_tools.testing.gpu import TARGET_PROPERTY, tested_device, verdict_target
 from build_tools.testing.proof import prove_environment, prove_imports
 from build_tools.testing.request import DEFAULT_LIMITS, Limits, TestRequest
 from build_tools.testing.run import run_tests
@@ -116,7 +116,7 @@ def run_smoke(
         report, end = outcome.judged()
         if outcome.passed:
             prove_imports(end.loaded, end.foreign, environment=environment)
-        tested = (_tested(device),) if device is not None else ()
+        tested = (tested_device(device),) if device is not None else ()
         verdict = Verdict(
             project=project.name,
             wheels=tuple(wheels),
@@ -142,11 +142,6 @@ def run_smoke(
         named = [(device, f"gpu-{number}-{device.target}") for number, device in enumerate(devices)]
         runs = [pool.submit(on, device, folder / name, log.with_suffix(f".{name}.log")) for device, name in named]
     return tuple(run.result() for run in runs)
-
-
-def _tested(device: VisibleDevice) -> TestedDevice:
-    known = device.device
-    return TestedDevice(target=known.target, name=known.name, memory=known.memory, driver=known.driver, uuid=known.uuid)
 
 
 def _limits(project: Project) -> Limits:

@@ -164,7 +164,12 @@ def test_the_sdk_tests_itself_and_says_what_it_could_not(story: Story) -> None:
 
 def test_the_command_that_tests_packages_installs_them_from_the_run(story: Story) -> None:
     words = ("--rocm-run-id", RUN, "--artifact-group", GROUP, *story.place.words)
-    assert story.desk.nox("test_rocm", *words, "--json").well().document["ok"] is True
+    ran = story.desk.nox("test_rocm", *words, "--json").well()
+    assert ran.document["ok"] is True
+    (told,) = ran.document["tests"]
+    assert Path(told["verdict"]).is_file()
+    # Its verdict lies beside the packages, which were written with the same words.
+    assert "the verdict could not be put" not in ran.talk
 
 
 @needs_cmake

@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from build_tools import digest
 from build_tools.console.events import Table
 from build_tools.errors import HipwrightError
 from build_tools.pipeline import test_rocm as test_rocm_stage
 from build_tools.pipeline.doctor import doctor
 from build_tools.pipeline.setup_venv import setup_venv
 from build_tools.pipeline.test_rocm import test_rocm as run_test_rocm
+from build_tools.pipeline.verdict_keeping import keep_rocm_verdict
 from build_tools.process import Runner, base_environment
+from build_tools.publish.verdicts import read_verdicts
 from build_tools.receipts.record import read_record
 from build_tools.receipts.rocm_test import RocmTestReceipt
+from build_tools.receipts.verdict import Verdict
+from build_tools.testing.choosing import VisibleDevice
+from build_tools.testing.devices import GpuDevice
 from tests.support.commands import tree_of
 from tests.support.environments import runner_with
 from tests.support.packages import flat_page, make_wheel, serve
@@ -243,6 +249,68 @@ def test_packages_that_are_still_appearing_are_looked_for_as_often_as_is_asked_f
         server.answers["/own/"] = [*appearing, (200, "text/html", whole)]
         document = run_test_rocm(desk(tmp_path, rocm_find_links=(f"{server.url}/own/",), timeout=20, wait_between=0))
     assert [told["status"] for told in document["tests"]] == ["passed"]
+
+
+def test_a_verdict_speaks_of_the_bytes_that_were_tested(tmp_path: Path) -> None:
+    _, document = report_of(tmp_path, StubSdk(), gfx=("gfx942",))
+    (told,) = document["tests"]
+    receipt = read_record(Path(told["receipt"]), RocmTestReceipt)
+    verdict = read_record(Path(told["verdict"]), Verdict)
+    assert {(wheel.filename, wheel.sha256) for wheel in verdict.wheels} == {
+        (file.filename, file.sha256) for file in receipt.files
+    }
+    assert (verdict.project, verdict.suite, verdict.outcome, verdict.target) == ("rocm", "rocm-sdk", "passed", "cpu-only")
+    assert (verdict.counts.passed, verdict.environment) == (6, receipt.environment.digest)
+    assert verdict.report_sha256 == digest.of_file(Path(told["receipt"]).with_name("report.txt"))
+
+
+def test_a_verdict_lies_beside_the_packages_of_the_run_where_it_can(tmp_path: Path) -> None:
+    _, document = report_of(tmp_path, StubSdk())
+    verdict = read_record(Path(document["tests"][0]["verdict"]), Verdict)
+    place = desk(tmp_path, store=str(tmp_path / "store"), artifact_group="gfx94X-dcgpu")
+    assert keep_rocm_verdict(verdict, "77", place)
+    outputs = place.outputs("77", writing=False)
+    beside = outputs.run.python("gfx94X-dcgpu")
+    assert read_verdicts(outputs.store, beside, [verdict.wheels[0].sha256]) == (verdict,)
+    (tmp_path / "file").touch()
+    nowhere = desk(tmp_path, store=str(tmp_path / "file"))
+    assert not keep_rocm_verdict(verdict, "77", nowhere)
+    assert any("could not be put beside the packages of the run 77" in line for line in memory_of(nowhere).said)
+
+
+def gpu(number: int) -> VisibleDevice:
+    device = GpuDevice(vendor="amd", index=number, target="gfx942", name=f"card {number}")
+    return VisibleDevice(device=device, variables={"HIP_VISIBLE_DEVICES": str(number)})
+
+
+def test_each_chosen_gpu_is_alone_in_sight_and_has_a_verdict_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test_rocm_stage, "devices_to_test_on", lambda *_: (gpu(0), gpu(1)))
+    sights: list[str | None] = []
+
+    def capture(self: Runner, argv: Any, **given: Any) -> Any:  # noqa: ANN401 - as the runner's
+        if given.get("what") == "rocm-sdk test":
+            sights.append(given["env"].get("HIP_VISIBLE_DEVICES"))
+        return plain_capture(self, argv, **given)
+
+    plain_capture = Runner.capture
+    monkeypatch.setattr(Runner, "capture", capture)
+    _, document = report_of(tmp_path, StubSdk(), gfx=("gfx942",))
+    assert sights == ["0", "1"]
+    verdicts = [read_record(Path(told["verdict"]), Verdict) for told in document["tests"]]
+    assert [[device.name for device in verdict.devices] for verdict in verdicts] == [["card 0"], ["card 1"]]
+    # The runtime is asked for its GPUs, and no kernel runs on them.
+    assert {verdict.target for verdict in verdicts} == {"cpu-only"}
+
+
+def test_a_test_of_packages_that_does_not_end_is_stopped_and_gives_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test_rocm_stage, "_SECONDS", 0.001)
+    with pytest.raises(HipwrightError) as caught:
+        report_of(tmp_path, StubSdk())
+    assert caught.value.code.name == "tests-timeout"
+    assert caught.value.document == {"tests": []}
+    assert not list(tmp_path.rglob("verdict*.json"))
 
 
 def test_nobody_makes_the_environment_again_while_it_is_tested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
