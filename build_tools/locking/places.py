@@ -12,13 +12,14 @@ from build_tools.config.targets import expand_family, family_name, parse_targets
 from build_tools.environments.listing import NotThereYet, PackageSource, parse_source
 from build_tools.environments.network import path_of
 from build_tools.errors import HipwrightError
+from build_tools.index.layout import DIST, FLAT_PAGE
 from build_tools.process import printable
 from build_tools.rocm.source import OPTION_PREFIX
 from build_tools.rocm.stray import folder_of_environment
 from build_tools.urls import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import IndexFolder
@@ -156,7 +157,9 @@ def run_pages(workplace: Workplace, run_id: str, *, group: str | None, pytorch: 
         for folder in found:
             _require_readable(folder, place.store, workplace)
         return tuple(folder.find_links_url(place.store) for folder in found)
-    raise NotThereYet("run-not-found", _no_packages(run_id, group, folders, place.store.address), hint=_hint(group))
+    whole = [place.run.python(), *([place.run.pytorch()] if pytorch else [])]
+    hint = _hint(group, _groups_in(whole, place.store))
+    raise NotThereYet("run-not-found", _no_packages(run_id, group, folders, place.store.address), hint=hint)
 
 
 def _require_readable(folder: IndexFolder, store: Store, workplace: Workplace) -> None:
@@ -181,8 +184,24 @@ def _no_packages(run_id: str, group: str | None, folders: Iterable[IndexFolder],
     return f"the run {run_id} has no packages{of_group}: there is no {looked} in {address}"
 
 
-def _hint(group: str | None) -> str:
+def _groups_in(whole: Iterable[IndexFolder], store: Store) -> tuple[str, ...]:
+    """Return the artifact groups that a run has packages of, as far as its store lets itself be listed."""
+    groups: set[str] = set()
+    for folder in whole:
+        try:
+            keys = {one.key.removeprefix(f"{folder.prefix}/") for one in store.list(folder.prefix)}
+        except HipwrightError:
+            # Many buckets let everybody read and nobody list; that the packages are not there is what is told all the same.
+            continue
+        with_files = {group for group, part, *_rest in (key.split("/", 2) for key in keys if key.count("/") > 1) if part == DIST}
+        groups |= {group for group in with_files if f"{group}/{FLAT_PAGE}" in keys}
+    return tuple(sorted(groups))
+
+
+def _hint(group: str | None, there: Sequence[str]) -> str:
     where = "say where its outputs are: --repository OWNER/NAME, --bucket B or --store DIR"
+    if there:
+        return f"the run has packages of {', '.join(there)}: --artifact-group {there[0]}"
     return where if group else f"name the group, --artifact-group G; or {where}"
 
 

@@ -88,6 +88,16 @@ def test_a_run_that_has_no_packages_is_told(project: Project, tmp_path: Path) ->
     )
 
 
+@pytest.mark.parametrize("group", [None, "gfx110X-all"])
+def test_the_groups_that_a_run_has_are_named(project: Project, tmp_path: Path, group: str | None) -> None:
+    publish(tmp_path, "77", "gfx94X-dcgpu", StubSdk())
+    publish(tmp_path, "77", "gfx120X-all", StubSdk())
+    publish(tmp_path, "78", "gfx90a", StubSdk())
+    error = refused(project, workplace(tmp_path, rocm_run_id="77", artifact_group=group, store=str(tmp_path / "store")))
+    assert error.code.name == "run-not-found"
+    assert (error.hint or "").startswith("the run has packages of gfx120X-all, gfx94X-dcgpu: --artifact-group gfx120X-all")
+
+
 def test_the_packages_of_a_whole_run(project: Project, tmp_path: Path) -> None:
     publish(tmp_path, "77", None, StubSdk())
     entry = entry_of(project, workplace(tmp_path, rocm_run_id="77", store=str(tmp_path / "store")))
