@@ -17,7 +17,7 @@ from build_tools.publish.upload import publish_wheels
 from build_tools.receipts.record import to_json
 from build_tools.receipts.verdict import TestCounts, Verdict
 from build_tools.stores.local import FolderStore
-from tests.support.publishing import tree_of, write_wheel
+from tests.support.publishing import Crash, tree_of, write_wheel
 from tests.support.serving import serving
 from tests.support.workplaces import workplace
 
@@ -255,5 +255,34 @@ def test_retention_hides_first_deletes_later_and_keeps_the_name_taken(folder: Pa
     with pytest.raises(HipwrightError) as caught:
         publish(folder, ("demo", VERSION, "other bytes"))
     assert caught.value.code.name == "name-taken"
+    publish(folder, ("demo", VERSION, ""))
+    reports(folder)
+
+
+@pytest.mark.parametrize("dies_at", [0, 1])
+def test_a_retention_that_died_while_it_deleted_is_ended_by_the_next(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, dies_at: int
+) -> None:
+    publish(folder, ("demo", "1.0.1+rocm7.1", ""), time="2026-01-03T00:00:00Z")
+    times = iter(["2026-02-01T00:00:00Z", "2026-02-20T00:00:00Z", "2026-02-21T00:00:00Z"])
+    monkeypatch.setattr("build_tools.pipeline.retain_index.files.utc_now", lambda: next(times))
+    call(retain, folder, apply=True)
+    delete, keys = FolderStore.delete, list[str]()
+
+    def dying(store: FolderStore, key: str) -> None:
+        keys.append(key)
+        if len(keys) > dies_at:
+            raise Crash
+        delete(store, key)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderStore, "delete", dying)
+        with pytest.raises(Crash):
+            call(retain, folder, apply=True)
+    assert (index(folder) / "dist" / FILE).exists()
+    reports(folder)
+    call(retain, folder, apply=True)
+    assert not [path for path in (index(folder) / "dist").iterdir() if path.name.startswith(FILE)]
+    reports(folder)
     publish(folder, ("demo", VERSION, ""))
     reports(folder)

@@ -6,48 +6,67 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from build_tools.stores.local import FolderStore
 from tests.support.publishing import same_everywhere, write_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from build_tools.stores.base import Store
+    from tests.support.s3 import S3Server
 
 ROOT = Path(__file__).parents[2]
 EACH = 4
 
 PUBLISH = """
+import os
 import sys
 from pathlib import Path
 
 from build_tools.publish.upload import publish_wheels
-from build_tools.stores.local import FolderStore
+from build_tools.stores.open import open_store
 from tests.support.publishing import wheel_of
 
-store, *wheels = map(Path, sys.argv[1:])
+address, endpoint, *wheels = sys.argv[1:]
+store = open_store(address, base=Path.cwd(), machine=os.environ, endpoint_url=endpoint or None)
 print("ready", flush=True)
 sys.stdin.readline()
-for wheel in wheels:
-    publish_wheels([(wheel, wheel_of(wheel))], store=FolderStore(store), prefix="run", replace=False, say=lambda _line: None)
+for wheel in map(Path, wheels):
+    publish_wheels([(wheel, wheel_of(wheel))], store=store, prefix="run", replace=False, say=lambda _line: None)
 """
 
 
 def test_publishing_processes_lose_nothing(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
+    _publish_at_once(tmp_path, FolderStore(tmp_path / "store"), "", {})
+
+
+def test_publishing_processes_lose_nothing_on_the_real_server(tmp_path: Path, s3_server: S3Server) -> None:
+    bucket = s3_server.bucket()
+    _publish_at_once(tmp_path, s3_server.store(bucket), s3_server.endpoint, s3_server.machine)
+
+
+def _publish_at_once(folder: Path, store: Store, endpoint: str, machine: Mapping[str, str]) -> None:
+    """Publish from two processes at the same moment, and prove that the index holds all, at every step."""
     wanted = {}
     processes = []
     for number in range(2):
         wheels = []
         for step in range(EACH):
             # One project for all, so that every publisher wants the same pages.
-            path, wheel = write_wheel(tmp_path / str(number), "demo", f"1.{step}+by{number}")
+            path, wheel = write_wheel(folder / str(number), "demo", f"1.{step}+by{number}")
             wheels.append(path)
             wanted[wheel.filename] = wheel.sha256
         processes.append(
             subprocess.Popen(
-                [sys.executable, "-c", PUBLISH, tmp_path / "store", *wheels],
+                [sys.executable, "-c", PUBLISH, store.address, endpoint, *map(str, wheels)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
+                env={**os.environ, **machine, "PYTHONPATH": str(ROOT)},
             )
         )
     for process in processes:
@@ -60,8 +79,8 @@ def test_publishing_processes_lose_nothing(tmp_path: Path) -> None:
     for process in processes:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
-    snapshot = same_everywhere(FolderStore(tmp_path / "store"), "run")
+    snapshot = same_everywhere(store, "run")
     assert {file.filename: file.sha256 for file in snapshot.files} == wanted
     # Every step of the history is there, and each holds all that the one before it held.
-    history = [one.key for one in FolderStore(tmp_path / "store").list("run/snapshots")]
+    history = [one.key for one in store.list("run/snapshots")]
     assert len(history) >= 2 * EACH
