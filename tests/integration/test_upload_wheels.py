@@ -80,6 +80,7 @@ def test_wheels_of_a_folder_go_into_the_outputs_of_their_run(tmp_path: Path) -> 
     assert {file.filename for file in snapshot.files} == {path.name for path in (tmp_path / "dist").iterdir()}
     assert [row["action"] for row in found["files"]] == ["publish"] * 4
     record = json.loads((tmp_path / "work/store/77-linux/run.json").read_bytes())
+    assert record.pop("since").endswith("Z")
     assert record == {"schema": 1, "run_id": "77", "platform": "linux", "release_type": None, "repository": None}
     for file in snapshot.files:
         info = store_of(tmp_path).head(f"{PREFIX}/{file.key}")
