@@ -16,10 +16,10 @@ from build_tools.options.machine import ROLES
 from build_tools.pipeline.fitness import judge_fitness
 from build_tools.pipeline.given_environment import environment_there
 from build_tools.process import printable
-from build_tools.rocm.folder import hip_version, read_folder_sdk
+from build_tools.rocm.folder import hip_version, read_folder_sdk, version_of_folder
 from build_tools.rocm.health import examine, packages_to_ask_for
 from build_tools.rocm.sdk import header_doubts, missing_parts
-from build_tools.rocm.stray import find_strays
+from build_tools.rocm.stray import NAMING, find_strays
 from build_tools.testing.fitness import worst_of
 from build_tools.testing.gpu import rocm_targets, visible_devices
 
@@ -50,6 +50,8 @@ _OF_ROLES: Final[Mapping[str, Callable[[Settings], object]]] = {
 def doctor(workplace: Workplace) -> dict[str, Any]:
     """Examine the environment that is named, the ROCm folder that is named, and the machine; nothing is changed.
 
+    The folder is that of ``--rocm-path``; without the option, the one that ``ROCM_PATH``, ``ROCM_HOME`` or ``HIP_PATH`` names.
+
     Returns
     -------
     dict
@@ -64,7 +66,7 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
     if len(settings.paths) > 1:
         raise HipwrightError("bad-option-value", f"doctor judges one environment, not {len(settings.paths)}")
     folder = Path(os.path.realpath(settings.paths[0])) if settings.paths else None
-    named = folder_asked_for(workplace)
+    named = folder_asked_for(workplace) or _folder_of_machine(workplace)
     strays = find_strays(workplace.machine, platform=workplace.platform, but=[each for each in (folder, named) if each])
     gpus = rocm_targets(visible_devices(workplace.platform, workplace.runner, workplace.machine))
     _show_machine(strays, gpus, workplace)
@@ -143,6 +145,16 @@ def _folder(named: Path, workplace: Workplace) -> tuple[dict[str, Any], list[dic
     told = {"folder": str(named), "version": sdk.version, "hip": hip_version(named), "targets": list(sdk.targets)}
     workplace.console.say(f"{named} is ROCm {sdk.version}, HIP {told['hip'] or 'unknown'}")
     return told, found
+
+
+def _folder_of_machine(workplace: Workplace) -> Path | None:
+    """Return the ROCm folder that the machine's environment names; None without one, and for a name of what is no ROCm."""
+    for name in NAMING:
+        text = workplace.machine.get(name)
+        if text and version_of_folder(folder := workplace.typed_in / text) is not None:
+            workplace.console.say(f"{name} names {folder}, which is examined as --rocm-path would have it")
+            return folder
+    return None
 
 
 def _show_machine(strays: tuple[StrayRocm, ...], gpus: tuple[str, ...], workplace: Workplace) -> None:

@@ -9,7 +9,7 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.files import make_folder, write_bytes, write_text
 from build_tools.receipts.record import plain, read_record, to_json
 from build_tools.receipts.suite import BAD_OUTCOMES, SuiteResult
-from build_tools.receipts.verdict import Verdict
+from build_tools.receipts.verdict import FlakyTest, Verdict
 from build_tools.testing.junit import parse_report
 from build_tools.testing.upstream.compare import compare
 from build_tools.testing.upstream.junit import junit_report
@@ -152,6 +152,13 @@ def _verdict(result: SuiteResult, report: bytes) -> Verdict:
         local=result.local,
         packages=result.packages,
         suite="upstream",
+        devices=result.devices,
+        environment=result.environment,
+        flaky=tuple(
+            FlakyTest(test=name, attempts=test.attempts, message=test.message)
+            for name, test in result.ended("passed").items()
+            if test.attempts > 1
+        ),
         mismatch=None if result.code.same else result.code.tests_commit,
         started=result.started,
         seconds=result.seconds,

@@ -20,7 +20,8 @@ from build_tools.process import printable
 from build_tools.receipts.record import plain
 from build_tools.receipts.suite import BAD_OUTCOMES
 from build_tools.receipts.verdict import CPU_ONLY
-from build_tools.testing.gpu import rocm_targets, visible_devices
+from build_tools.testing.choosing import together
+from build_tools.testing.gpu import rocm_targets, tested_device, visible_devices
 from build_tools.testing.proof import prove_environment
 from build_tools.testing.upstream.desk import Desk
 from build_tools.testing.upstream.plan import by_file
@@ -28,13 +29,15 @@ from build_tools.testing.upstream.shards import refuse_bad_shard
 from build_tools.testing.upstream.suite import Asked, prepare, run_shard
 from build_tools.testing.upstream.times import costs_from, read_times
 from build_tools.testing.upstream.tree import copy_tests
+from build_tools.types import Platform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from build_tools.config.project import Project
     from build_tools.config.suite import Suite, SuiteConfiguration
     from build_tools.pipeline.suite_target import SuiteTarget
+    from build_tools.testing.choosing import VisibleDevice
     from build_tools.testing.upstream.suite import Prepared
     from build_tools.workplace import Workplace
 
@@ -91,14 +94,12 @@ def test_suite(project: Project, workplace: Workplace) -> dict[str, Any]:
     with hold(guard, purpose=f"running the suite of {project.name}", wait=settings.wait, on_wait=console.say):
         _make_room(folder, ours=settings.output_dir is None)
         with files.temporary_folder(folder, "tests") as scratch:
-            desk = _desk(suite, configuration, target, workplace, folder=folder, scratch=scratch)
+            seen = visible_devices(workplace.platform, workplace.runner, workplace.machine)
+            desk = _desk(suite, configuration, target, workplace, seen=seen, folder=folder, scratch=scratch)
             code = prove_version(project, target, desk.tests.sha256, workplace)
             place = Place(
                 platform=workplace.platform.value,
-                targets=tuple(
-                    dict.fromkeys(rocm_targets(visible_devices(workplace.platform, workplace.runner, workplace.machine)))
-                )
-                or (CPU_ONLY,),
+                targets=tuple(dict.fromkeys(rocm_targets(seen))) or (CPU_ONLY,),
                 line=_line(target.tree.base_version),
                 configuration=name,
             )
@@ -118,6 +119,7 @@ def test_suite(project: Project, workplace: Workplace) -> dict[str, Any]:
                 failed_first=tuple(before.ended(*BAD_OUTCOMES)) if before is not None else (),
                 jobs=settings.jobs or 1,
                 gpu_tests=suite.gpu_tests,
+                devices=tuple(map(tested_device, seen)),
             )
             with console.group(f"find the tests of {project.name}, configuration {name}"):
                 prepared = prepare(desk, asked)
@@ -162,6 +164,7 @@ def _desk(
     target: SuiteTarget,
     workplace: Workplace,
     *,
+    seen: Sequence[VisibleDevice],
     folder: Path,
     scratch: Path,
 ) -> Desk:
@@ -179,6 +182,8 @@ def _desk(
         platform=workplace.platform,
         say=workplace.console.say,
         progress=workplace.console.progress,
+        # On Windows no device is looked up, and the tests find theirs by themselves.
+        variables=together(seen) if seen or workplace.platform is Platform.LINUX else {},
         keyword=workplace.settings.keyword,
     )
 

@@ -7,7 +7,7 @@ from typing import Literal
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
-from build_tools.receipts.verdict import TestCounts
+from build_tools.receipts.verdict import TestCounts, TestedDevice
 
 __all__ = ["BAD_OUTCOMES", "MeasuredTimes", "SkipFinding", "SuiteCode", "SuiteOutcome", "SuiteResult", "SuiteTest", "counts_of"]
 
@@ -54,6 +54,7 @@ class SuiteResult(Record, frozen=True, kw_only=True):
     ``shards`` are the shards that this result holds, of ``num_shards`` in all; ``planned`` is how many tests the plan has. ``narrowed`` says
     how a person chose a part of the suite; such a result is none of the suite. ``file_seconds`` is what a test file costs before its
     first test. ``problems`` are of test files whose process ended badly after its last test, or imported from elsewhere what it was to test.
+    ``devices`` are the GPUs that tests could see, and ``environment`` is the digest of what was installed, None for shards that differ in it.
     ``imported`` says whether a process that came to its end had imported the wheel under test.
     """
 
@@ -72,6 +73,8 @@ class SuiteResult(Record, frozen=True, kw_only=True):
     python_version: str
     packages: tuple[str, ...] = ()
     local: Sha256 | None = None
+    devices: tuple[TestedDevice, ...] = ()
+    environment: Sha256 | None = None
     code: SuiteCode
     started: str
     seconds: float

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from build_tools.testing.devices import GpuDevice
 
-__all__ = ["HIDDEN", "POLICIES", "GpuPolicy", "VisibleDevice", "choose_devices", "of_targets", "see"]
+__all__ = ["HIDDEN", "POLICIES", "GpuPolicy", "VisibleDevice", "choose_devices", "of_targets", "see", "together"]
 
 GpuPolicy: TypeAlias = Literal["single", "unique", "all"]
 
@@ -67,6 +67,16 @@ def see(devices: Sequence[GpuDevice], machine: Mapping[str, str]) -> tuple[Visib
     # By its name, as numbers depend on the order that a program asks for.
     found += [VisibleDevice(device=device, variables={_CUDA: device.uuid or str(device.index)}) for device in nvidia]
     return tuple(found)
+
+
+def together(devices: Iterable[VisibleDevice]) -> Mapping[str, str]:
+    """Return the environment names by which one child gets several devices and no other; none of them hide every GPU."""
+    found: dict[str, str] = {}
+    for device in devices:
+        for name, value in device.variables.items():
+            # What chooses first is the same for all; the numbers of the second are of what it leaves.
+            found[name] = f"{found[name]},{value}" if name in found and name != _ROCR else value
+    return found or HIDDEN
 
 
 def of_targets(seen: Iterable[VisibleDevice], targets: Sequence[str]) -> tuple[VisibleDevice, ...]:

@@ -59,9 +59,9 @@ def put_in(packages: Path, name: str, version: str, *requires: str) -> None:
     (info / "METADATA").write_text("Metadata-Version: 2.1\n" + "\n".join(lines) + "\n")
 
 
-def judged(tmp_path: Path, **settings: Any) -> HipwrightError:  # noqa: ANN401 - as the options are
+def judged(tmp_path: Path, machine: Mapping[str, str] | None = None, **settings: Any) -> HipwrightError:  # noqa: ANN401 - as the options are
     with pytest.raises(HipwrightError) as caught:
-        doctor(desk(tmp_path, **{"paths": (tmp_path / "env",), **settings}))
+        doctor(desk(tmp_path, machine, **{"paths": (tmp_path / "env",), **settings}))
     assert caught.value.document is not None
     return caught.value
 
@@ -202,12 +202,20 @@ def test_without_an_environment_it_is_said_what_was_looked_at(tmp_path: Path) ->
 def test_the_machine_s_own_rocm_and_a_named_folder(tmp_path: Path) -> None:
     folder = StubSdk(version="6.4.1", hip=(6, 4)).write_tree(tmp_path / "rocm")
     place = desk(tmp_path, {"ROCM_PATH": str(folder)})
-    (found,) = [stray for stray in doctor(place)["machine"]["rocm"] if stray["told_by"] == "ROCM_PATH"]
-    assert (found["folder"], found["version"]) == (str(folder), "6.4.1")
-    document = doctor(desk(tmp_path, {"ROCM_PATH": str(folder)}, rocm_path="env"))
-    assert document["rocm_folder"] == {"folder": str(folder), "version": "6.4.1", "hip": "6.4.0", "targets": []}
-    assert not [stray for stray in document["machine"]["rocm"] if stray["folder"] == str(folder)]
+    # What the machine's environment names stands for the option, which comes first.
+    other = str(StubSdk(version="6.3.0", hip=(6, 3)).write_tree(tmp_path / "other"))
+    for document, version in (
+        (doctor(place), "6.4.1"),
+        (doctor(desk(tmp_path, {"HIP_PATH": str(folder), "ROCM_PATH": str(tmp_path / "gone")})), "6.4.1"),
+        (doctor(desk(tmp_path, {"ROCM_PATH": str(folder)}, rocm_path="env")), "6.4.1"),
+        (doctor(desk(tmp_path, {"ROCM_PATH": str(folder)}, rocm_path=other)), "6.3.0"),
+    ):
+        assert document["rocm_folder"]["version"] == version
+        named = document["rocm_folder"]["folder"]
+        assert not [stray for stray in document["machine"]["rocm"] if stray["folder"] == named]
+    assert "rocm_folder" not in doctor(desk(tmp_path, {"ROCM_PATH": str(tmp_path / "gone")}))
     (folder / "bin" / "hipcc").unlink()
+    assert judged(tmp_path, {"ROCM_PATH": str(folder)}, paths=()).code.name == "sdk-incomplete"
     assert judged(tmp_path, paths=(), rocm_path=str(folder)).code.name == "sdk-incomplete"
 
 

@@ -61,6 +61,8 @@ def merge(results: Sequence[SuiteResult]) -> SuiteResult:
         shards=tuple(shards),
         target=targets[0] if targets else CPU_ONLY,
         tests=tests,
+        devices=tuple(dict.fromkeys(device for result in ordered for device in result.devices)),
+        environment=first.environment if len({result.environment for result in ordered}) == 1 else None,
         imported=any(result.imported for result in ordered),
         seconds=round(sum(result.seconds for result in ordered), 3),
         started=min(result.started for result in ordered),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from build_tools.config.skips import Place, SkipRow
     from build_tools.receipts.check import JudgedWheel
     from build_tools.receipts.suite import SkipFinding, SuiteCode
+    from build_tools.receipts.verdict import TestedDevice
     from build_tools.testing.upstream.collecting import Collected
     from build_tools.testing.upstream.desk import Desk
     from build_tools.testing.upstream.plan import SuitePlan
@@ -59,6 +60,8 @@ class Asked:
         How many test files run at once.
     gpu_tests
         Patterns of the ids of tests that run on a GPU: one that passed makes the result one on that GPU.
+    devices
+        The GPUs that tests can see.
     """
 
     project: str
@@ -75,6 +78,7 @@ class Asked:
     failed_first: tuple[str, ...] = ()
     jobs: int = 1
     gpu_tests: tuple[str, ...] = ()
+    devices: tuple[TestedDevice, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,6 +186,8 @@ def run_shard(desk: Desk, asked: Asked, prepared: Prepared) -> SuiteResult:
         python_version=desk.environment.python_version,
         packages=tuple(sorted(f"{package.name}=={package.version}" for package in desk.environment.packages)),
         local=asked.local,
+        devices=asked.devices,
+        environment=desk.environment.digest,
         code=asked.code,
         started=started,
         seconds=round(time.monotonic() - began, 2),

@@ -19,8 +19,9 @@ from build_tools.pipeline.suite_target import SuiteTarget, prove_version
 from build_tools.receipts.record import read_record, to_json
 from build_tools.receipts.suite import SkipFinding, SuiteCode, SuiteOutcome, SuiteResult, SuiteTest
 from build_tools.receipts.values import SourceTree
-from build_tools.receipts.verdict import Verdict
+from build_tools.receipts.verdict import FlakyTest, TestedDevice, Verdict
 from build_tools.testing.junit import read_report
+from build_tools.testing.upstream.merge import merge
 from build_tools.types import CommitId
 from tests.support.environment_under_test import TOY, WHEEL, make_tested
 from tests.support.workplaces import memory_of, workplace
@@ -228,3 +229,20 @@ def test_a_wheel_that_says_nothing_is_known_by_its_build(tmp_path: Path) -> None
     (tmp_path / "other").mkdir()
     with pytest.raises(HipwrightError):
         prove_version(project(None), target(tmp_path / "other", None, built_from=OTHER), PLAN, workplace(tmp_path))
+
+
+def test_a_verdict_names_devices_environment_and_flaky_tests(tmp_path: Path) -> None:
+    card, more = TestedDevice(target="gfx942", name="one"), TestedDevice(target="gfx942", name="two")
+    shards = [
+        changed(result(1, 2, 2, a="passed"), devices=(card,), environment=PLAN),
+        changed(result(2, 2, 2, b="passed"), devices=(more, card), environment=PLAN),
+    ]
+    again = SuiteTest(outcome="passed", seconds=1.0, message="it broke", attempts=2)
+    shards[0] = changed(shards[0], tests={"test_a.py::test_a": again})
+    end(merge(shards), workplace(tmp_path), tmp_path / "out")
+    verdict = read_record(tmp_path / "out" / "verdict.json", Verdict)
+    assert (verdict.devices, verdict.environment) == ((card, more), PLAN)
+    assert verdict.flaky == (FlakyTest(test="test_a.py::test_a", attempts=2, message="it broke"),)
+    # Shards that were installed differently share no environment.
+    shards[1] = changed(shards[1], environment=digest.of_bytes(b"other"))
+    assert merge(shards).environment is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from build_tools.process import Runner
-from build_tools.testing.choosing import POLICIES, choose_devices, of_targets, see
+from build_tools.testing.choosing import HIDDEN, POLICIES, choose_devices, of_targets, see, together
 from build_tools.testing.devices import DeviceFiles, GpuDevice, find_devices, parse_nvidia
 from build_tools.types import Platform
 
@@ -164,3 +164,15 @@ def test_policies() -> None:
 def test_families_match_by_parsed_names(targets: list[str], found: list[str]) -> None:
     seen = see(amd("gfx942", "gfx9420", "gfx1201"), {})
     assert [one.target for one in of_targets(seen, targets)] == found
+
+
+def test_one_child_gets_all_that_is_seen_and_no_other() -> None:
+    devices = amd("gfx942", "gfx1100", "gfx1201")
+    seen = see(devices, {"ROCR_VISIBLE_DEVICES": "2,0", "HIP_VISIBLE_DEVICES": "1,0"})
+    assert [one.target for one in seen] == ["gfx942", "gfx1201"]
+    # A child that is given these names sees the same devices in the same order.
+    assert [one.target for one in see(devices, together(seen))] == ["gfx942", "gfx1201"]
+    assert see(devices, together(())) == ()
+    assert together(()) == HIDDEN
+    other = see(parse_nvidia(SMI), {})
+    assert together(other) == {"CUDA_VISIBLE_DEVICES": "GPU-11111111-aaaa,GPU-22222222-bbbb"}
