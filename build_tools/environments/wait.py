@@ -11,7 +11,7 @@ from build_tools.errors import HipwrightError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["when_there"]
+__all__ = ["rest_of", "when_there"]
 
 _FIRST_PAUSE: Final = 1.0
 _LONGEST_PAUSE: Final = 15.0
@@ -67,3 +67,8 @@ def when_there(
                 say(f"waiting for at most {left:.0f} s: {told}")
         sleep(min(following, left))
         following = min(following * 2, longest)
+
+
+def rest_of(within: float | None, *, since: float, clock: Callable[[], float] = time.monotonic) -> float | None:
+    """Return the seconds that are left of a bound that began at ``since``, by the clock; None where there is no bound."""
+    return None if within is None else max(0.0, within - (clock() - since))

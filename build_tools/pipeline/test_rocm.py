@@ -15,7 +15,7 @@ from build_tools import digest
 from build_tools.config.targets import known_targets
 from build_tools.environments.make import EnvironmentRequest
 from build_tools.environments.resolve import offered_extras
-from build_tools.environments.wait import when_there
+from build_tools.environments.wait import rest_of, when_there
 from build_tools.errors import HipwrightError
 from build_tools.files import hold, remove_tree, utc_now, write_bytes
 from build_tools.locking.places import named_places, wanted_targets
@@ -213,6 +213,7 @@ def _choose(interpreter: Interpreter, workplace: Workplace) -> tuple[Chosen, Pla
         )
         return places, found[1]
 
+    began = time.monotonic()
     places, offered = when_there(extras, within=settings.timeout, say=workplace.console.say, pause=settings.wait_between)
     wanted = [extra for extra in _TESTED if extra in offered]
     named = wish_of(workplace, (f"rocm[{','.join(wanted)}]" if wanted else "rocm",))
@@ -229,7 +230,7 @@ def _choose(interpreter: Interpreter, workplace: Workplace) -> tuple[Chosen, Pla
         network=network,
         cache=workplace.cache,
         today=datetime.now(tz=UTC).date(),
-        within=settings.timeout,
+        within=rest_of(settings.timeout, since=began),
         say=workplace.console.say,
         pause=settings.wait_between,
     )

@@ -7,7 +7,7 @@ import pytest
 from build_tools.environments.listing import NotThereYet, PackageSource
 from build_tools.environments.network import Network
 from build_tools.environments.resolve import lock_owned
-from build_tools.environments.wait import when_there
+from build_tools.environments.wait import rest_of, when_there
 from build_tools.errors import HipwrightError
 from tests.support.environments import this_interpreter
 from tests.support.packages import make_index, make_wheel, serve
@@ -166,3 +166,9 @@ def test_a_source_of_the_wrong_kind_is_not_waited_for(tmp_path: Path) -> None:
         )
     assert caught.value.code.name == "bad-option-value"
     assert clock.slept == []
+
+
+def test_two_waits_may_share_one_bound() -> None:
+    assert rest_of(None, since=0.0) is None
+    assert rest_of(60.0, since=100.0, clock=lambda: 115.0) == 45.0
+    assert rest_of(60.0, since=100.0, clock=lambda: 200.0) == 0.0
