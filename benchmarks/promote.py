@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from benchmarks._measure import Timed
+    from benchmarks._measure import Pair, Result, Timed
     from tests.support.s3 import S3Server
 
 LIMIT: Final = 1.2
@@ -81,6 +81,11 @@ def fill(server: S3Server, folder: Path, bucket: str) -> None:
     put_verdict(store, IndexFolder(_RUN), verdict)
 
 
+def result(found: Sequence[Pair]) -> Result:
+    """Return the line."""
+    return of_pairs("promoting 200 wheels, against aws s3 cp --recursive", LIMIT, found, mebibytes=_WHEELS, files=_WHEELS)
+
+
 def main(arguments: Sequence[str]) -> None:
     count = rounds(arguments, 5)
     aws = program("aws")
@@ -90,8 +95,10 @@ def main(arguments: Sequence[str]) -> None:
         fill(server, folder / "wheels", bucket)
         work = Work(server=server, folder=folder, aws=aws, bucket=bucket)
         found = pairs(work.ours, work.copy, count)
-        result = of_pairs("promoting 200 wheels, against aws s3 cp --recursive", LIMIT, found, mebibytes=_WHEELS, files=_WHEELS)
-        show(result, lambda: [f"{found[-1].ours.processor_seconds:.1f} s of processor time of {found[-1].ours.seconds:.1f} s"])
+        show(
+            result(found),
+            lambda: [f"{found[-1].ours.processor_seconds:.1f} s of processor time of {found[-1].ours.seconds:.1f} s"],
+        )
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from benchmarks import (
     nox_list,
     patches_apply,
     patches_save,
+    promote,
     rocm_packages,
     runner_overhead,
     second_run,
@@ -125,6 +126,7 @@ MET: dict[str, tuple[Callable[[], measure.Result], tuple[float, float]]] = {
         (2.0, 2.0),
     ),
     "upload": (lambda: upload.result([pair(2.0, 2.0), pair(1.0, 2.0), pair(9.0, 3.0)], again=False), (2.0, 2.0)),
+    "promote": (lambda: promote.result([pair(2.25, 2.0), pair(1.0, 1.0), pair(9.0, 3.0)]), (2.25, 2.0)),
     "compiler_cache": (lambda: compiler_cache.result("warm", cached(misses=3), cached(hits=3)), (0.0, 3.0)),
     "environment": (
         lambda: environment.result([pair(2.25, 2.0), pair(1.0, 1.0), pair(9.0, 3.0)], mebibytes=256, start=1),

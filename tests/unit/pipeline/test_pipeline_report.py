@@ -25,6 +25,7 @@ def test_a_long_reason_is_cut_in_the_table_and_whole_in_the_document(tmp_path: P
         ruled_out=None,
         put=(),
         developed=None,
+        upload_plan=None,
     )
     place = workplace(tmp_path, dry_run=True)
     show_report([chain], place)
