@@ -11,10 +11,25 @@ if TYPE_CHECKING:
     from build_tools.options.option import Option
     from build_tools.types import Stage
 
-__all__ = ["COMMON", "Command"]
+__all__ = ["COMMON", "KEPT", "OUTPUTS", "ROCM_FROM", "STORE", "WAIT", "Command"]
 
 COMMON: Final = ("work-dir", "cache-dir", "json", "traceback", "wait")
 """The names of options that nearly every command takes."""
+
+STORE: Final = ("store", "bucket", "endpoint-url")
+"""Which store."""
+
+OUTPUTS: Final = (*STORE, "repository", "platform", "release-type")
+"""Where the outputs of a run are."""
+
+KEPT: Final = (*STORE, "repository", "platform", "run-id", "artifact-group")
+"""Which index is meant, of a run or a store."""
+
+WAIT: Final = ("timeout", "wait-between")
+"""How long to wait for packages that are still appearing."""
+
+ROCM_FROM: Final = ("rocm-find-links", "rocm-index-url", "rocm-run-id", "rocm-path", "rocm-version")
+"""Where ROCm's packages come from."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from build_tools.options.command import COMMON, Command
+from build_tools.options.ci_commands import CI_COMMANDS
+from build_tools.options.command import COMMON, ROCM_FROM, STORE, WAIT, Command
+from build_tools.options.index_commands import INDEX_COMMANDS
 from build_tools.options.machine_commands import MACHINE_COMMANDS
 from build_tools.options.model import OPTIONS
+from build_tools.options.patch_commands import PATCH_COMMANDS
+from build_tools.options.rocm_commands import ROCM_COMMANDS
 from build_tools.types import Stage
 
 if TYPE_CHECKING:
@@ -80,7 +84,6 @@ _OF_ONE: Final = frozenset(
 )
 """Options that say what one command does, and are no setting."""
 
-_COMMON: Final = COMMON
 _SOURCES: Final = (
     "ref",
     "origin",
@@ -95,12 +98,7 @@ _SOURCES: Final = (
     "depth",
     "partial",
 )
-_ROCM_FROM: Final = ("rocm-find-links", "rocm-index-url", "rocm-run-id", "rocm-path", "rocm-version")
-_STORE: Final = ("store", "bucket", "endpoint-url")
-_OUTPUTS: Final = (*_STORE, "repository", "platform", "release-type")
-_KEPT: Final = (*_STORE, "repository", "platform", "run-id", "artifact-group")
-_WAIT: Final = ("timeout", "wait-between")
-_ROCM: Final = ("python", *_ROCM_FROM, "artifact-group", *_STORE, "repository", "find-links", "index-url", *_WAIT)
+_ROCM: Final = ("python", *ROCM_FROM, "artifact-group", *STORE, "repository", "find-links", "index-url", *WAIT)
 _RUN: Final = ("from-receipt", "dry-run", "explain", "force", "verify", "hipify", "strict", "three-way", "discard-local")
 _BUILD: Final = (
     "gpu-family",
@@ -116,9 +114,8 @@ _BUILD: Final = (
 )
 _CHECK: Final = ("baseline",)
 _TEST: Final = ("gpu-policy",)
-_PUBLISH: Final = (*_STORE, "repository", "run-id", "replace")
-_IMAGE: Final = ("image", "image-file", "engine")
-_ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *_TEST, "channel", *_COMMON)
+_PUBLISH: Final = (*STORE, "repository", "run-id", "replace")
+_ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *_TEST, "channel", *COMMON)
 
 
 def _by_name(*commands: Command) -> Mapping[str, Command]:
@@ -147,7 +144,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
             "gfx",
             "dry-run",
             "explain",
-            *_COMMON,
+            *COMMON,
         ),
         until=Stage.LOCK,
     ),
@@ -172,222 +169,21 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
             "jobs",
             "explain",
             *_CHECK,
-            *_COMMON,
+            *COMMON,
         ),
         paths="wheels, or folders that hold some",
     ),
-    Command(
-        name="fetch_artifacts",
-        front="nox",
-        summary="Fetch and unpack the artifacts of a run, every file proved.",
-        option_names=(
-            "run-id",
-            "for-commit",
-            "for-branch",
-            "artifact-group",
-            "gfx",
-            "output-dir",
-            "include",
-            "exclude",
-            "extract",
-            *_OUTPUTS,
-            "timeout",
-            "jobs",
-            "dry-run",
-            *_COMMON,
-        ),
-    ),
-    Command(
-        name="build_rocm_packages",
-        front="nox",
-        summary="Make the ROCm Python packages of a folder of artifacts.",
-        option_names=(
-            "artifact-dir",
-            "dest-dir",
-            "version",
-            "release-type",
-            "date",
-            "candidate",
-            "package-form",
-            "platform",
-            "gpu-family",
-            "gfx",
-            "linux-gfx",
-            "windows-gfx",
-            "compress",
-            "clean",
-            "jobs",
-            "dry-run",
-            *_COMMON,
-        ),
-    ),
-    Command(
-        name="upload_rocm_packages",
-        front="nox",
-        summary="Publish ROCm Python packages into a run's outputs, with an index.",
-        option_names=("packages-dir", "artifact-group", "run-id", "output-dir", *_OUTPUTS, "replace", "dry-run", *_COMMON),
-    ),
-    Command(
-        name="upload_wheels",
-        front="nox",
-        summary="Publish any wheels into a run's outputs, with an index.",
-        option_names=(
-            "projects",
-            "artifact-group",
-            "run-id",
-            "output-dir",
-            *_OUTPUTS,
-            "replace",
-            "index-format",
-            "jobs",
-            "dry-run",
-            *_COMMON,
-        ),
-        paths="wheels, or folders that hold some",
-    ),
-    Command(
-        name="upload_run_logs",
-        front="nox",
-        summary="Put logs, receipts, source manifest and artifacts of this work dir into a run's outputs, after a failure too.",
-        option_names=("artifact-group", "artifact-dir", "run-id", "output-dir", *_OUTPUTS, "jobs", "dry-run", *_COMMON),
-    ),
-    Command(
-        name="verify",
-        front="nox",
-        summary="Prove an index whole from outside: every link, every byte, every paper, its history.",
-        option_names=("channel", *_KEPT, "jobs", *_COMMON),
-        words="indexes by their address, folder or s3://bucket/prefix; the one that the options name without",
-        word="INDEX",
-    ),
-    Command(
-        name="freshness",
-        front="nox",
-        summary="Tell what a channel promises and does not have, or has not had for too long.",
-        option_names=("channel", *_KEPT, *_COMMON),
-    ),
-    Command(
-        name="yank",
-        front="nox",
-        summary="Offer files of an index no longer to who does not name them exactly, and say why.",
-        option_names=("channel", *_KEPT, "reason", "undo", "dry-run", *_COMMON),
-        words="files by their names, or releases as PROJECT==VERSION",
-        word="FILE",
-    ),
-    Command(
-        name="rollback",
-        front="nox",
-        summary="List the history of an index, or go back to a snapshot of it.",
-        option_names=("channel", *_KEPT, "to", "reason", "apply", *_COMMON),
-    ),
-    Command(
-        name="retain",
-        front="nox",
-        summary="Take what a channel keeps no longer out of its index, delete it after a grace period; delete old runs' outputs.",
-        option_names=("channel", *_KEPT, "all-runs", "lock", "reason", "apply", *_COMMON),
-    ),
-    Command(
-        name="test_rocm",
-        front="nox",
-        summary="Install ROCm Python packages and run `rocm-sdk test`.",
-        option_names=(
-            "python",
-            *_ROCM_FROM,
-            "artifact-group",
-            "gpu-family",
-            "gfx",
-            *_TEST,
-            *_OUTPUTS,
-            *_WAIT,
-            *_COMMON,
-        ),
-    ),
-    Command(
-        name="setup_venv",
-        front="nox",
-        summary="Make an environment of chosen packages from chosen sources.",
-        option_names=(
-            "packages",
-            "python",
-            "find-links",
-            "index-url",
-            "index-name",
-            "index-subdir",
-            "from-run-id",
-            "artifact-group",
-            *_ROCM_FROM,
-            *_OUTPUTS,
-            "gpu-family",
-            "gfx",
-            "pre",
-            "installer",
-            "disable-cache",
-            "clean",
-            *_WAIT,
-            "activate-in-future-github-actions-steps",
-            *_COMMON,
-        ),
-        paths="the folder of the environment",
-    ),
-    Command(
-        name="update_deps_index",
-        front="nox",
-        summary="Keep the index of what the owned packages require beside them.",
-        option_names=("python", "packages", *_STORE, "platform", "jobs", "dry-run", *_COMMON),
-    ),
+    *ROCM_COMMANDS,
+    *INDEX_COMMANDS,
     Command(
         name="merge_tests",
         front="nox",
         summary="Make one verdict of the results of all shards of a suite.",
-        option_names=("output-dir", "compare-with", *_COMMON),
+        option_names=("output-dir", "compare-with", *COMMON),
         paths="results of shards, or folders that hold some",
     ),
     *MACHINE_COMMANDS,
-    Command(
-        name="docker_image",
-        front="nox",
-        summary="Build the container image that PyTorch is built in, tag it, save it, push it.",
-        option_names=(
-            *_IMAGE,
-            "image-tag",
-            "base-image",
-            "ubuntu-version",
-            "rocm-release",
-            "therock-nightly",
-            "push",
-            "rocm-index-url",
-            "packages",
-            "python",
-            "gfx",
-            "date",
-            "release-type",
-            "dry-run",
-            *_COMMON,
-        ),
-    ),
-    Command(
-        name="docker_run",
-        front="nox",
-        summary="Run a session in a fresh container of an image; options reach it by their names in the environment.",
-        option_names=(*_IMAGE, "dry-run", *_COMMON),
-        words="the session to run",
-        word="SESSION",
-    ),
-    Command(
-        name="matrix",
-        front="nox",
-        summary="List the jobs that continuous integration starts, minus what is not supported or not wanted.",
-        option_names=(
-            "for",
-            "projects",
-            "ref",
-            "python",
-            "gpu-family",
-            "platform",
-            "labels",
-            "changed-since",
-            *COMMON,
-        ),
-    ),
+    *CI_COMMANDS,
     Command(
         name="inputs",
         front="nox",
@@ -404,61 +200,10 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="show-hipify",
         front="invoke",
         summary="Compare what hipify did between two locks: files added, changed, gone.",
-        option_names=("projects", *_COMMON),
+        option_names=("projects", *COMMON),
         paths="locks, the earlier one first; the work dir's own is the later one when only one is named",
     ),
-    Command(
-        name="save-patches",
-        front="invoke",
-        summary="Write the commits of source trees into their patch series, so that a clean checkout gives the same trees.",
-        option_names=("projects", "refresh", "dry-run", *_COMMON),
-    ),
-    Command(
-        name="apply-patches",
-        front="invoke",
-        summary="Bring source trees to what their patch series say.",
-        option_names=("projects", "until", "strict", "three-way", "discard-local", "dry-run", *_COMMON),
-    ),
-    Command(
-        name="check-patches",
-        front="invoke",
-        summary="Prove patch series: well-formed, applying to every ref of their line, the same when saved again.",
-        option_names=("projects", "line", "origin", "lint-only", "against", "strict", "three-way", *_COMMON),
-    ),
-    Command(
-        name="list-patches",
-        front="invoke",
-        summary="Show patch series: age, size, owner, upstream, state.",
-        option_names=("projects", "line", *_COMMON),
-    ),
-    Command(
-        name="rebase-patches",
-        front="invoke",
-        summary="Carry a patch series to another ref, beside the source trees.",
-        option_names=("projects", "line", "onto", "origin", "submodule-url", "continue", "abort", "dry-run", *_COMMON),
-    ),
-    Command(
-        name="import-patches",
-        front="invoke",
-        summary="Take over a quilt series that others keep.",
-        option_names=("projects", "line", "phase", "dry-run", *_COMMON),
-        paths="the folder that holds the file `series`, or has it in debian/patches",
-    ),
-    Command(
-        name="new-series",
-        front="invoke",
-        summary="Begin a patch line, or declare that refs need no patches.",
-        option_names=("projects", "line", "for-ref", "copy-of", "dry-run", *_COMMON),
-        words="why refs need no patches, when no line is named",
-        word="WHY",
-    ),
-    Command(
-        name="drop-patch",
-        front="invoke",
-        summary="Take patches out of a series.",
-        option_names=("projects", "line", "dry-run", *_COMMON),
-        words="patches, by the file or by its name in the series",
-    ),
+    *PATCH_COMMANDS,
 )
 """Commands that exist once."""
 
@@ -467,35 +212,35 @@ PROJECT_COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="checkout",
         front="nox",
         summary="Check {project} out: sources, base patches, hipify, hipified patches.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, "until", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, "until", *COMMON),
         until=Stage.HIPIFIED_PATCHES,
     ),
     Command(
         name="build",
         front="nox",
         summary="Build {project} wheels, with all that comes before.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, "develop", "dist-dir", "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, "develop", "dist-dir", "from", *COMMON),
         until=Stage.BUILD,
     ),
     Command(
         name="check",
         front="nox",
         summary="Judge the {project} wheels that were built.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, "from", *COMMON),
         until=Stage.CHECK,
     ),
     Command(
         name="upload",
         front="nox",
         summary="Publish the {project} wheels into the run's outputs.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, "from", *COMMON),
         until=Stage.PUBLISH,
     ),
     Command(
         name="test",
         front="nox",
         summary="Install {project} from where it was published, and run its smoke tests.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *_TEST, "packages", "pre", "from", *_COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *_TEST, "packages", "pre", "from", *COMMON),
         until=Stage.TEST,
     ),
     Command(
@@ -525,7 +270,7 @@ PROJECT_COMMANDS: Final[Mapping[str, Command]] = _by_name(
             "allow-version-mismatch",
             "times",
             "compare-with",
-            *_COMMON,
+            *COMMON,
         ),
         until=Stage.PUBLISH,
         words="test files, or patterns of such",

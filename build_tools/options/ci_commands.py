@@ -1,0 +1,61 @@
+"""The commands of continuous integration: images, containers, matrices."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from build_tools.options.command import COMMON, Command
+
+__all__ = ["CI_COMMANDS"]
+
+_IMAGE: Final = ("image", "image-file", "engine")
+
+CI_COMMANDS: Final = (
+    Command(
+        name="docker_image",
+        front="nox",
+        summary="Build the container image that PyTorch is built in, tag it, save it, push it.",
+        option_names=(
+            *_IMAGE,
+            "image-tag",
+            "base-image",
+            "ubuntu-version",
+            "rocm-release",
+            "therock-nightly",
+            "push",
+            "rocm-index-url",
+            "packages",
+            "python",
+            "gfx",
+            "date",
+            "release-type",
+            "dry-run",
+            *COMMON,
+        ),
+    ),
+    Command(
+        name="docker_run",
+        front="nox",
+        summary="Run a session in a fresh container of an image; options reach it by their names in the environment.",
+        option_names=(*_IMAGE, "dry-run", *COMMON),
+        words="the session to run",
+        word="SESSION",
+    ),
+    Command(
+        name="matrix",
+        front="nox",
+        summary="List the jobs that continuous integration starts, minus what is not supported or not wanted.",
+        option_names=(
+            "for",
+            "projects",
+            "ref",
+            "python",
+            "gpu-family",
+            "platform",
+            "labels",
+            "changed-since",
+            *COMMON,
+        ),
+    ),
+)
+"""In the order of the reference page."""
