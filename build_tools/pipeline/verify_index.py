@@ -87,11 +87,17 @@ def _foreign(url: str, workplace: Workplace) -> IndexReport:
 def _tell(report: IndexReport, workplace: Workplace) -> None:
     rows = [(finding.rule, finding.where, finding.message) for finding in report.findings]
     size = humanize.naturalsize(report.size, binary=True)
-    lines = [f"{report.files} files of {report.projects} projects, {size}, every byte read"]
-    lines += [f"{report.history} snapshots in an unbroken history"] if report.history and not _is_cut(report) else []
+    found = f"has {_counted(len(rows), 'finding')}" if rows else "is whole"
+    lines = [f"{report.address} {found}"]
+    lines += [f"{_counted(report.files, 'file')} of {_counted(report.projects, 'project')}, {size}, every byte read"]
+    if report.history and not _is_cut(report):
+        lines.append(f"{_counted(report.history, 'snapshot')} in an unbroken history")
     lines += [f"not judged: {one}" for one in report.unjudged]
-    title = f"{len(rows)} findings in {report.address}" if rows else f"{report.address} is whole"
-    workplace.console.table(title, ("rule", "where", "what"), rows, note="\n".join(lines))
+    workplace.console.table("Index", ("rule", "where", "what"), rows, note="\n".join(lines))
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _is_cut(report: IndexReport) -> bool:
