@@ -98,7 +98,7 @@ def _parameters(build: BuildFacts, portable: Portable) -> dict[str, Any]:
     if build.locked is not None:
         asked = plain(build.locked.requested)
         found["requested"] = {
-            name: [portable.address(entry) for entry in value] if isinstance(value, list) else portable.address(value)
+            name: [portable.address(entry) for entry in value] if isinstance(value, list | tuple) else portable.address(value)
             for name, value in asked.items()
             if value
         }
