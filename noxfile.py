@@ -144,11 +144,12 @@ def make_pins(session: nox.Session) -> None:
         session.run("uv", *pins.compile_arguments(pin_set), *session.posargs)
 
 
-@nox.session(python=False, default=False)
+@nox.session(default=False)
 def bench(session: nox.Session) -> None:
     """Measure what benchmarks/ holds to a limit, a line of JSON each; arguments name benchmarks."""
+    _install(session, "tests")
     with session.chdir(session.invoked_from):
-        session.run(sys.executable, "-m", "benchmarks", *session.posargs, env={"PYTHONPATH": str(CLONE)}, external=True)
+        session.run("python", "-m", "benchmarks", *session.posargs, env={"PYTHONPATH": str(CLONE)})
 
 
 def _session(name: str, command: commands.Command, project: commands.ProjectName | None = None) -> None:
