@@ -48,7 +48,7 @@ def _pipeline(command: Command, project: ProjectName | None, workplace: Workplac
     if command.name == "test" and project is not None and workplace.settings.packages:
         from build_tools.pipeline.test_published import test_published  # noqa: PLC0415
 
-        return test_published(load_project(workplace.external_builds, project), workplace)
+        return test_published([load_project(workplace.external_builds, project)], workplace)
     if workplace.settings.diff is not None and not workplace.settings.projects:
         return compare_standing(command, workplace)
     names = (project,) if project else workplace.settings.projects or (DEFAULT_PROJECT,)
@@ -186,10 +186,12 @@ def _upload_wheels(_command: Command, _project: ProjectName | None, workplace: W
 
 
 def _hand_on_wheels(pages: Iterable[str], versions: Iterable[tuple[str, str]], workplace: Workplace) -> None:
-    """Hand on to later jobs where wheels were published, and their versions."""
+    """Hand on to later jobs where wheels were published, unless they were not, and their versions."""
     from build_tools.ci.outputs import hand_on, wheel_outputs  # noqa: PLC0415
+    from build_tools.pipeline.publishing import publishes_nothing  # noqa: PLC0415
 
-    hand_on(wheel_outputs(pages, versions, warn=workplace.console.warn), workplace.machine)
+    shown = () if publishes_nothing(workplace) else pages
+    hand_on(wheel_outputs(shown, versions, warn=workplace.console.warn), workplace.machine)
 
 
 def _upload_run_logs(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
@@ -295,6 +297,21 @@ def _docker_run(_command: Command, _project: ProjectName | None, workplace: Work
     return docker_run(workplace)
 
 
+def _test_wheels(command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    if workplace.settings.from_receipt:
+        return _pipeline(command, project, workplace)
+    from build_tools.pipeline.test_published import test_published  # noqa: PLC0415
+
+    names = workplace.settings.projects or (DEFAULT_PROJECT,)
+    return test_published([load_project(workplace.external_builds, ProjectName(name)) for name in names], workplace)
+
+
+def _preflight(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.preflight import preflight  # noqa: PLC0415
+
+    return preflight(workplace)
+
+
 def _test_full(_command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.pipeline.upstream_suite import test_suite  # noqa: PLC0415
 
@@ -324,6 +341,7 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "upload": _pipeline,
     "test": _pipeline,
     "test_full": _test_full,
+    "test_wheels": _test_wheels,
     "merge_tests": _merge_tests,
     "check_wheels": _check_wheels,
     "inputs": _inputs,
@@ -348,6 +366,7 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "compare_profiles": _compare_profiles,
     "docker_image": _docker_image,
     "matrix": _matrix,
+    "preflight": _preflight,
     "docker_run": _docker_run,
     "show-config": _show_config,
     "show-hipify": _show_hipify,

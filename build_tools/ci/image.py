@@ -64,17 +64,7 @@ def plan_image(settings: Settings) -> ImagePlan:
         raise HipwrightError("bad-option-value", message, hint="say --image REGISTRY/OWNER/NAME")
     if len(settings.python) > 1:
         raise HipwrightError("bad-option-value", "an image has one Python, and --python names several")
-    kind = settings.release_type
-    if (
-        kind
-        and not load_channels().may_supersede(kind)
-        and kind != "nightly"
-        and not _DIGEST.fullmatch(settings.base_image or "")
-    ):
-        message = f"the base image of a {kind} has to be named by digest: a tag means another image tomorrow"
-        raise HipwrightError(
-            "image-not-pinned", message, hint="say --base-image ubuntu@sha256:… with what `docker images --digests` shows"
-        )
+    refuse_tag(settings.base_image or "", settings.release_type, what="base image")
     day = parse_day(settings.date or today())
     tags = settings.image_tag or (f"nightly-{day}", "latest")
     wrong = [tag for tag in tags if not _TAG.fullmatch(tag)]
@@ -94,6 +84,21 @@ def plan_image(settings: Settings) -> ImagePlan:
         names=tuple(f"{settings.image}:{tag}" for tag in dict.fromkeys(tags)),
         arguments={name: value for name, value in given.items() if value},
     )
+
+
+def refuse_tag(image: str, release_type: str | None, *, what: str) -> None:
+    """Refuse an image that a tag names where its release type is one of those whose files nobody may replace later.
+
+    Raises
+    ------
+    HipwrightError
+        ``image-not-pinned``.
+    """
+    if release_type in {None, "nightly"} or load_channels().may_supersede(release_type) or _DIGEST.fullmatch(image):
+        return
+    message = f"the {what} of a {release_type} has to be named by digest: a tag means another image tomorrow"
+    hint = "name it as NAME@sha256:… with what `docker images --digests` shows, such as --base-image ubuntu@sha256:…"
+    raise HipwrightError("image-not-pinned", message, hint=hint)
 
 
 def docker_image(workplace: Workplace) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.config.runners import pick_label
+from build_tools.errors import HipwrightError
 from build_tools.types import Platform
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from build_tools.config.runners import RunnerTable
     from build_tools.config.support import SupportTable
 
-__all__ = ["LeftOut", "Matrix", "Wanted", "build_jobs", "split", "test_jobs"]
+__all__ = ["LeftOut", "Matrix", "Wanted", "artifact_name", "build_jobs", "split", "test_jobs"]
 
 _LINE: Final = re.compile(r"(?:release/|v)?(\d+\.\d+)(?:\.\d+)?")
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.]+")
@@ -127,6 +128,25 @@ def test_jobs(purpose: JobPurpose, wanted: Wanted, *, runners: RunnerTable) -> M
 
 
 test_jobs.__test__ = False  # type: ignore[attr-defined]
+
+
+def artifact_name(kind: str, *axes: str) -> str:
+    """Return the name of an artifact, from all that tells its job from others.
+
+    >>> artifact_name("receipts", "linux", "release/2.13", "py3.12", "gfx94X-dcgpu")
+    'receipts-linux-release-2.13-py3.12-gfx94X-dcgpu'
+
+    Parameters
+    ----------
+    kind
+        What is in it.
+    axes
+        What tells the job from others; none may be empty.
+    """
+    words = [_id(axis) for axis in axes]
+    if not all(words):
+        raise HipwrightError("bad-option-value", f"an artifact of {kind} cannot be named after {', '.join(map(repr, axes))}")
+    return "-".join((kind, *words))
 
 
 def split(jobs: Sequence[dict[str, Any]], limit: int) -> tuple[tuple[dict[str, Any], ...], ...]:

@@ -14,7 +14,7 @@ from build_tools.config.matrix import matrix_table
 from build_tools.config.project import load_project
 from build_tools.config.runners import runner_table
 from build_tools.config.support import support_table
-from build_tools.config.targets import family_name
+from build_tools.config.targets import family_names
 from build_tools.errors import HipwrightError
 from build_tools.sources.git import Git
 from build_tools.stores.place import runs_for_fork
@@ -102,7 +102,7 @@ def _wanted(workplace: Workplace, purpose: JobPurpose) -> Wanted:
     odd = [python for python in settings.python if not _PYTHON.fullmatch(python)]
     if odd:
         raise HipwrightError("bad-option-value", f"a matrix takes versions of Python such as 3.12, not {', '.join(odd)}")
-    families = tuple(family_name(name) for name in re.split(r"[;,\s]+", settings.gpu_family or "") if name)
+    families = family_names(settings.gpu_family)
     unknown = [name for name in families if runner_table().find(name) is None]
     if unknown:
         raise HipwrightError(

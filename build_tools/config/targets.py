@@ -23,6 +23,7 @@ __all__ = [
     "Targets",
     "expand_family",
     "family_name",
+    "family_names",
     "family_of_group",
     "known_targets",
     "offers",
@@ -79,6 +80,20 @@ def family_name(name: str) -> str:
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"families: {', '.join(table.families)}"
     raise HipwrightError("bad-option-value", f"there is no GPU family {name!r}", hint=hint)
+
+
+def family_names(text: str | None) -> tuple[str, ...]:
+    """Return the full names of the families that a text names, each once; they are parted by commas, semicolons or blanks.
+
+    >>> family_names("gfx94x, gfx120X-all"), family_names(None)
+    (('gfx94X-dcgpu', 'gfx120X-all'), ())
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` when there is no such family.
+    """
+    return tuple(dict.fromkeys(family_name(name) for name in re.split(r"[;,\s]+", text or "") if name))
 
 
 def family_of_group(group: str) -> tuple[str, str] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from build_tools.config.channels import load_channels
-from build_tools.config.targets import expand_family, family_name, parse_targets
+from build_tools.config.targets import expand_family, family_names, parse_targets
 from build_tools.environments.listing import NotThereYet, PackageSource, parse_source
 from build_tools.environments.network import path_of
 from build_tools.errors import HipwrightError
@@ -123,11 +123,13 @@ def wanted_targets(workplace: Workplace, project: str | None = None) -> tuple[Gf
         return parse_targets(own)
     if settings.gfx:
         return parse_targets(settings.gfx)
-    return expand_family(settings.gpu_family) if settings.gpu_family else ()
+    return tuple(dict.fromkeys(target for name in family_names(settings.gpu_family) for target in expand_family(name)))
 
 
 def wanted_family(workplace: Workplace, project: str | None = None) -> str | None:
-    """Return the full name of the GPU family that the options name, None when they name none; see :func:`wanted_targets`.
+    """Return the full name of the one GPU family that the options name, None when they name none or several.
+
+    See :func:`wanted_targets`.
 
     Raises
     ------
@@ -135,9 +137,8 @@ def wanted_family(workplace: Workplace, project: str | None = None) -> str | Non
         ``bad-option-value``.
     """
     settings = workplace.settings
-    if settings.gpu_family is None or project in settings.own_gfx:
-        return None
-    return family_name(settings.gpu_family)
+    names = () if project in settings.own_gfx else family_names(settings.gpu_family)
+    return names[0] if len(names) == 1 else None
 
 
 def run_pages(workplace: Workplace, run_id: str, *, group: str | None, pytorch: bool = False) -> tuple[str, ...]:

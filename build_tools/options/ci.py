@@ -22,6 +22,12 @@ class CiOptions:
         choices=("ci", "nightly", "release", "tests"),
         metavar="WHAT",
     )
+    job_image: str | None = declare(
+        None, "text", "image", "Image that the job runs in; a release names it by digest.", metavar="NAME@sha256:…"
+    )
+    publish_role: str | None = declare(
+        None, "text", "where", "Role that writes the store, where it is not one of AMD's buckets.", metavar="ARN"
+    )
     changed_since: str | None = declare(
         None,
         "text",

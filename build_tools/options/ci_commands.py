@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from build_tools.options.command import COMMON, Command
+from build_tools.options.command import COMMON, OUTPUTS, Command
 
 __all__ = ["CI_COMMANDS"]
 
@@ -40,6 +40,22 @@ CI_COMMANDS: Final = (
         option_names=(*_IMAGE, "dry-run", *COMMON),
         words="the session to run",
         word="SESSION",
+    ),
+    Command(
+        name="preflight",
+        front="nox",
+        summary="Say where a job publishes, by which role, and how its artifacts are called.",
+        option_names=(
+            "ref",
+            "python",
+            "gpu-family",
+            "artifact-group",
+            "run-id",
+            *OUTPUTS,
+            "publish-role",
+            "job-image",
+            *COMMON,
+        ),
     ),
     Command(
         name="matrix",

@@ -71,6 +71,8 @@ _OF_ONE: Final = frozenset(
         "push",
         "for",
         "changed-since",
+        "job-image",
+        "wheel-version",
         "test-config",
         "shard",
         "num-shards",
@@ -115,6 +117,7 @@ _BUILD: Final = (
 _CHECK: Final = ("baseline",)
 _TEST: Final = ("gpu-policy",)
 _PUBLISH: Final = (*STORE, "repository", "run-id", "replace")
+_OFFERED: Final = ("index-name", "index-subdir", "from-run-id", "pre")
 _ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *_TEST, "channel", *COMMON)
 
 
@@ -154,6 +157,13 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         summary="Move tested wheels into a channel: those of a run, with --run-id, else those of this work dir's chain.",
         option_names=("projects", "from", "platform", "override", "reversion", *_ALL),
         until=Stage.PROMOTE,
+    ),
+    Command(
+        name="test_wheels",
+        front="nox",
+        summary="Test the wheels of projects: those of receipts, or those that are offered somewhere.",
+        option_names=("projects", "wheel-version", "packages", *_OFFERED, "from", *_ALL),
+        until=Stage.TEST,
     ),
     Command(
         name="check_wheels",
@@ -255,10 +265,7 @@ PROJECT_COMMANDS: Final[Mapping[str, Command]] = _by_name(
             *_CHECK,
             *_PUBLISH,
             "packages",
-            "index-name",
-            "index-subdir",
-            "from-run-id",
-            "pre",
+            *_OFFERED,
             "output-dir",
             "from",
             "test-config",

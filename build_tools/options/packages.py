@@ -54,7 +54,7 @@ class PackageOptions:
         None,
         "text",
         "rocm",
-        "GPU family to build for, or to install the code of.",
+        "GPU family to build for, or to install the code of; a build takes several, parted by commas.",
         metavar="F",
         other_environment=("AMDGPU_FAMILY",),
         says="the GPU targets",

@@ -26,6 +26,8 @@ _PATHS = "paths"
 _WORDS = "words"
 _PLAIN = frozenset({_PATHS, _WORDS})
 _FOR_TESTS = "HIPWRIGHT_TEST_"
+_PLACES = re.compile(r"\s+(?=[A-Za-z][A-Za-z0-9+.-]*://)")
+"""What parts the places in one variable: blanks before an address, since a folder's name may have some."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -213,9 +215,9 @@ def _from_environment(
                 message = f"{' and '.join(names)} say different things in the environment"
                 raise HipwrightError("option-conflict", message, hint=f"unset one of {', '.join(names)}")
             if names:
-                text = texts.pop()
                 origin = f"environment {names[0]}"
-                found[f"{option.name}\0{project}"] = [Given(text=text, origin=origin, base=base)]
+                pieces = _PLACES.split(texts.pop()) if option.kind == "locations" else [texts.pop()]
+                found[f"{option.name}\0{project}"] = [Given(text=piece, origin=origin, base=base) for piece in pieces]
     return found
 
 

@@ -23,6 +23,9 @@ class WhatOptions:
 
     projects: tuple[str, ...] = declare((), "names", "what", "Projects to work on, in this order.", metavar="P1,P2")
     ref: Mapping[str, str] = declare({}, "text", "what", "Branch, tag or commit of the project.", metavar="REF", per_project=True)
+    wheel_version: Mapping[str, str] = declare(
+        {}, "text", "what", "Version of the project's wheel that is tested.", metavar="V", per_project=True
+    )
     origin: Mapping[str, str] = declare(
         {},
         "location",

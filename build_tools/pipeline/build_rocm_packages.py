@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import humanize
 
-from build_tools.config.targets import family_name, parse_targets, target_of
+from build_tools.config.targets import family_name, family_names, parse_targets, target_of
 from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.record import plain
 from build_tools.rocm.artifact_sources import SOURCES_TABLE
@@ -81,7 +81,7 @@ def _expected(
     """Return the targets and the families that have to come out."""
     # A device package has the code of its target for all features.
     targets = tuple(dict.fromkeys(GfxTarget(target_of(name).base) for name in parse_targets(settings.gfx)))
-    families = (family_name(settings.gpu_family),) if settings.gpu_family else ()
+    families = family_names(settings.gpu_family)
     if not of_platform:
         return targets, families
     own = tuple(dict.fromkeys(map(family_name, of_platform)))

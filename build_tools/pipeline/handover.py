@@ -19,12 +19,12 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.files import finished_folder, hold, write_bytes
 from build_tools.pipeline.engine import RECEIPT, Done, input_digest, stage_folder, verify_outputs
 from build_tools.receipts.record import from_json, to_json
-from build_tools.receipts.stage import OutputFile, StageReceipt
+from build_tools.receipts.stage import OutputFile, PublishResult, StageReceipt
 from build_tools.types import Stage
 from build_tools.urls import redact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from build_tools.types import Sha256
     from build_tools.workplace import Workplace
@@ -46,26 +46,63 @@ class _Read:
     place: str
 
 
-def receive(places: tuple[str, ...], workplace: Workplace) -> Received:
+def receive(places: tuple[str, ...], workplace: Workplace, *, projects: Collection[str] = ()) -> Received:
     """Return the finished stages that receipts stand for.
 
     Parameters
     ----------
     places
-        Files or URLs of receipts; the receipts that they name as their input are read as well, where they can be.
+        Files or URLs of receipts, or folders laid out like a work dir; the receipts that they name as their input are read as well,
+        where they can be.
     workplace
         Whose work dir the outputs go to; a dry run proves them and brings nothing.
+    projects
+        The projects whose receipts are taken from a folder.
 
     Raises
     ------
     HipwrightError
         ``bad-receipt`` when a named place holds none, two differ about one stage, or it is of a stage that does not travel;
-        ``output-changed`` when an output is absent or has other bytes; ``source-unreachable``.
+        ``output-changed`` when an output is absent or has other bytes, unless it is a wheel that was published;
+        ``source-unreachable``.
     """
     reader = _Reader(workplace=workplace)
-    found = _named(places, reader)
+    found = _named(_each(places, projects), reader)
     _follow(found, reader)
-    return {key: _bring(read, workplace, reader) for key, read in found.items() if read.receipt.stage not in _STAY}
+    published = _published(found.values())
+    return {
+        key: _bring(read, workplace, reader, elsewhere=published)
+        for key, read in found.items()
+        if read.receipt.stage not in _STAY
+    }
+
+
+def _each(places: tuple[str, ...], projects: Collection[str]) -> tuple[str, ...]:
+    """Return places with those of the receipts in a folder for the folder itself."""
+    found: list[str] = []
+    for place in places:
+        folder = Path(_local(place))
+        if _is_http(place) or not folder.is_dir():
+            found.append(place)
+            continue
+        travelling = {stage.value for stage in Stage if stage not in _STAY}
+        inside = [
+            path
+            for path in sorted(folder.glob(f"*/*/*/{RECEIPT}"))
+            if path.parts[-4] in travelling and path.parts[-3] in projects
+        ]
+        if not inside:
+            message = f"there is no receipt of {' or '.join(projects) or 'any project'} in {folder}"
+            hint = "name the folder that holds build/PROJECT/DIGEST/receipt.json and the like, as a work dir does"
+            raise HipwrightError("bad-receipt", message, where=Where(file=folder), hint=hint)
+        found += map(str, inside)
+    return tuple(found)
+
+
+def _published(found: Iterable[_Read]) -> frozenset[str]:
+    """Return the digests of the wheels that were published, which nobody needs the built files of."""
+    results = [read.receipt.result for read in found]
+    return frozenset(file.sha256 for result in results if isinstance(result, PublishResult) for file in result.value.files)
 
 
 def _named(places: tuple[str, ...], reader: _Reader) -> dict[_Key, _Read]:
@@ -127,15 +164,21 @@ def _parse(data: bytes, place: str) -> StageReceipt:
     return receipt
 
 
-def _bring(read: _Read, workplace: Workplace, reader: _Reader) -> Done:
-    """Copy a receipt and its outputs into the work dir, unless they lie there already; prove the bytes in any case."""
+def _bring(read: _Read, workplace: Workplace, reader: _Reader, *, elsewhere: frozenset[str]) -> Done:
+    """Copy a receipt and its outputs into the work dir, unless they lie there already; prove the bytes in any case.
+
+    An output that is not there and lies ``elsewhere``, as published, is left where it is.
+    """
     receipt, why = read.receipt, f"from {redact(read.place)}"
     folder = stage_folder(workplace.work_dir, receipt.stage, receipt.project, receipt.digest)
     if not _is_http(read.place) and Path(_local(read.place)).resolve() == (folder / RECEIPT).resolve():
         verify_outputs(receipt, folder)
         return Done(receipt=receipt, path=folder / RECEIPT, state="received", why=why, seconds=0.0)
+    outputs_there = [
+        output for output in receipt.outputs if output.sha256 not in elsewhere or reader.has(_beside(read.place, output.path))
+    ]
     if workplace.settings.dry_run:
-        for output in receipt.outputs:
+        for output in outputs_there:
             reader.save(_beside(read.place, output.path), None, output.sha256)
         return Done(receipt=receipt, path=folder / RECEIPT, state="received", why=why, seconds=0.0)
     guard = workplace.lock_file(f"{receipt.stage}-{receipt.project}-{digest.short(receipt.digest, 16)}")
@@ -149,7 +192,7 @@ def _bring(read: _Read, workplace: Workplace, reader: _Reader) -> Done:
         finished_folder(folder) as partial,
     ):
         outputs = []
-        for output in receipt.outputs:
+        for output in outputs_there:
             target = partial / output.path
             reader.save(_beside(read.place, output.path), target, output.sha256)
             stat = target.stat()
@@ -174,6 +217,11 @@ class _Reader:
             return Path(_local(place)).read_bytes()
         except OSError:
             return None
+
+    def has(self, place: str) -> bool:
+        """Return whether there is a file at a place."""
+        with self._open(place) as stream:
+            return stream is not None
 
     def save(self, place: str, target: Path | None, sha256: Sha256) -> None:
         """Copy an output to a file (None: nowhere), and prove its bytes.

@@ -33,7 +33,7 @@ from build_tools.pipeline.bundling import files_inside, runs_with, with_rocm_ins
 from build_tools.pipeline.check_demands import chain_demands, demand_parts
 from build_tools.pipeline.engine import RECEIPT, Making, Work, input_digest, stage_folder, watch
 from build_tools.pipeline.publish_stage import plan_chain, publish_chain
-from build_tools.pipeline.publishing import group_of, missing_from, refuse_unpromoted
+from build_tools.pipeline.publishing import group_of, layout_to_publish, missing_from, refuse_unpromoted
 from build_tools.pipeline.standing_sources import source_parts
 from build_tools.pipeline.test_stage import devices_to_test_on, reach_verdicts
 from build_tools.publish.promote import promote
@@ -222,8 +222,8 @@ def check_work(chain: Chain) -> Work:
 
 def publish_work(chain: Chain) -> Work:
     """Return the publication: checked wheels and a place go in; an index that has them comes out."""
-    place, settings = chain.workplace, chain.workplace.settings
-    address, outputs = place.layout(settings.run_id)
+    place = chain.workplace
+    address, outputs = layout_to_publish(place)
     folder = outputs.pytorch(group_of(chain))
     prefix = folder.prefix
     chain.report()

@@ -15,6 +15,7 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.files import free_space, make_folder
 from build_tools.pipeline.build_wishes import wishes_of
 from build_tools.pipeline.build_workshop import refuse_cache_options, workshop_folder
+from build_tools.pipeline.publishing import layout_to_publish
 from build_tools.types import Platform, Stage
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -
     for text, what in ((settings.run_id, "run id"), (settings.artifact_group, "artifact group")):
         if text is not None and len(text) > _LONGEST_NAME:
             raise HipwrightError("bad-option-value", f"the {what} is longer than {_LONGEST_NAME} characters")
-    address, outputs = workplace.layout(settings.run_id)
+    address, outputs = layout_to_publish(workplace)
     outputs.pytorch(settings.artifact_group or "generic")
     load_channels().find_channel(settings.channel)
     _judge_making(projects, last, workplace)

@@ -12,6 +12,7 @@ from build_tools.errors import HipwrightError
 from build_tools.process import printable
 from build_tools.publish.current import read_current
 from build_tools.stores.local import FolderStore
+from build_tools.stores.place import runs_for_fork
 from build_tools.stores.run_outputs import IndexFolder
 from build_tools.types import Stage
 
@@ -21,9 +22,42 @@ if TYPE_CHECKING:
     from build_tools.pipeline.chain import Chain
     from build_tools.receipts.snapshot import IndexedFile
     from build_tools.stores.base import Store
+    from build_tools.stores.run_outputs import RunOutputs
+    from build_tools.types import Platform
     from build_tools.workplace import Workplace
 
-__all__ = ["group_of", "index_lines", "install_lines", "missing_from", "refuse_unpromoted", "store_to_read", "warn_when_closed"]
+__all__ = [
+    "group_of",
+    "index_lines",
+    "install_lines",
+    "layout_to_publish",
+    "missing_from",
+    "publishes_nothing",
+    "refuse_unpromoted",
+    "store_to_read",
+    "warn_when_closed",
+]
+
+
+def publishes_nothing(workplace: Workplace) -> bool:
+    """Return whether this command may publish nothing: the run in progress is of a pull request from a fork, and would be published."""
+    machine = workplace.machine
+    return workplace.settings.run_id == machine.get("GITHUB_RUN_ID") and runs_for_fork(machine)
+
+
+def layout_to_publish(workplace: Workplace, *, platform: Platform | None = None) -> tuple[str, RunOutputs]:
+    """Return the address of the store that this command publishes in, and the layout of its run there.
+
+    What a pull request from a fork would publish lies in the work dir instead, from where its job hands it on.
+
+    Raises
+    ------
+    HipwrightError
+        As :meth:`build_tools.workplace.Workplace.outputs`.
+    """
+    address, run = workplace.layout(workplace.settings.run_id, platform=platform)
+    held_back = "://" in address and publishes_nothing(workplace)
+    return (str(workplace.work_dir / "store") if held_back else address), run
 
 
 def store_to_read(workplace: Workplace, address: str) -> Store:

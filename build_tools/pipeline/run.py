@@ -84,7 +84,7 @@ def run_chains(projects: Sequence[Project], *, until: Stage | None, workplace: W
         for project in in_build_order(projects, workplace.external_builds)
         for python in settings.python or (None,)
     ]
-    received = receive(settings.from_receipt, workplace)
+    received = receive(settings.from_receipt, workplace, projects=[project.name for project in projects])
     _hand_out(received, chains)
     for chain in chains:
         refuse_received(chain)

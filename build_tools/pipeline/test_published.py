@@ -1,13 +1,15 @@
-"""``test_<p> -- --packages``: test wheels that lie in an index or on a page, whoever built and published them."""
+"""``test_wheels`` and ``test_<p> -- --packages``: test wheels that lie in an index or on a page, whoever built and published them."""
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from packaging.utils import canonicalize_name
 
 from build_tools import digest
+from build_tools.config.project import load_project
 from build_tools.environments.make import EnvironmentRequest
 from build_tools.errors import HipwrightError
 from build_tools.files import hold, make_folder, remove_tree
@@ -17,8 +19,11 @@ from build_tools.pipeline.setup_venv import show_packages, tell_chosen, tell_str
 from build_tools.pipeline.test_stage import devices_to_test_on, reach_verdicts
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import plain
+from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from build_tools.config.project import Project
     from build_tools.environments.interpreter import Interpreter
     from build_tools.receipts.lock import LockedFile
@@ -30,33 +35,37 @@ __all__ = ["test_published"]
 _NAME: Final = 16
 
 
-def test_published(project: Project, workplace: Workplace) -> dict[str, Any]:
-    """Install named packages from where they are offered, prove their bytes, run the project's smoke tests, and return the verdicts.
+def test_published(projects: Sequence[Project], workplace: Workplace) -> dict[str, Any]:
+    """Install packages from where they are offered, prove their bytes, run the projects' smoke tests, and return the verdicts.
 
     Parameters
     ----------
-    project
-        The project whose smoke tests are run; its distribution must be among the packages, or required by them.
+    projects
+        The projects whose smoke tests are run, each in an environment of its own. Packages are those that are named, among which or
+        among whose requirements its distribution must be; else its distribution, with each project's wheel whose version is named.
     workplace
         Where and with what; the options name packages, sources, interpreters and GPUs.
 
     Returns
     -------
     dict
-        Under ``verdicts``: those of each interpreter and device.
+        Under ``verdicts``: those of each project, interpreter and device.
 
     Raises
     ------
     HipwrightError
         ``requirement-missing``, ``no-wheel`` when the project's own package is not among what was chosen, what installing raises, and
-        as :func:`build_tools.pipeline.test_stage.reach_verdicts`. All interpreters are tested; the first failure is raised.
+        as :func:`build_tools.pipeline.test_stage.reach_verdicts`. All projects and interpreters are tested; the first failure
+        is raised.
     """
     verdicts: list[Any] = []
     failures: list[HipwrightError] = []
-    for interpreter in workplace.interpreters.values():
+    for project, interpreter in itertools.product(projects, workplace.interpreters.values()):
         with workplace.console.group(f"test {project.name} on Python {interpreter.version}"):
             try:
-                result = _test_on(interpreter, project, workplace)
+                result = _test_on(
+                    interpreter, project, workplace, packages=workplace.settings.packages or _packages(project, workplace)
+                )
             except HipwrightError as failure:
                 failures.append(failure)
             else:
@@ -68,11 +77,21 @@ def test_published(project: Project, workplace: Workplace) -> dict[str, Any]:
     return document
 
 
-def _test_on(interpreter: Interpreter, project: Project, workplace: Workplace) -> TestResult:
+def _packages(project: Project, workplace: Workplace) -> tuple[str, ...]:
+    """Return the requirement on a project's own distribution, and those on the wheels whose versions are named."""
+    named = {
+        load_project(workplace.external_builds, ProjectName(name)).wheel.distribution: version
+        for name, version in workplace.settings.wheel_version.items()
+    }
+    own = project.wheel.distribution
+    return (*([] if own in named else [own]), *(f"{distribution}=={version}" for distribution, version in named.items()))
+
+
+def _test_on(interpreter: Interpreter, project: Project, workplace: Workplace, *, packages: tuple[str, ...]) -> TestResult:
     settings, console = workplace.settings, workplace.console
     places = named_places(workplace)
     chosen = choose(
-        wish_of(workplace, settings.packages),
+        wish_of(workplace, packages),
         places=lambda: places,
         interpreter=interpreter,
         network=workplace.base.network(),

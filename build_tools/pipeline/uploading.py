@@ -11,7 +11,7 @@ import humanize
 from build_tools import files
 from build_tools.config.channels import load_channels
 from build_tools.errors import HipwrightError
-from build_tools.pipeline.publishing import store_to_read, warn_when_closed
+from build_tools.pipeline.publishing import layout_to_publish, publishes_nothing, store_to_read, warn_when_closed
 from build_tools.publish.current import read_current
 from build_tools.publish.run_record import settle_run
 from build_tools.publish.upload import carry_out
@@ -83,8 +83,10 @@ def destination(workplace: Workplace, *, platform: Platform | None = None, dry: 
         ``option-conflict`` for two places, ``bad-option-value``, ``store-unusable``, ``no-credentials``, ``run-contradicted``.
     """
     settings = workplace.settings
-    address, run = workplace.layout(settings.run_id, platform=platform)
+    address, run = layout_to_publish(workplace, platform=platform)
     address = _output_dir(workplace) or address
+    if publishes_nothing(workplace):
+        workplace.console.warn(f"a pull request from a fork publishes nothing: what it would publish lies in {address}")
     option = "--store" if settings.output_dir is None else "--output-dir"
     dry = settings.dry_run if dry is None else dry
     store = store_to_read(workplace, address) if dry else workplace.open_store(writing=True, address=address, option=option)
@@ -102,7 +104,7 @@ def refuse_inside(workplace: Workplace, folder: Path) -> None:
     HipwrightError
         ``option-conflict``.
     """
-    address = _output_dir(workplace) or workplace.layout(workplace.settings.run_id)[0]
+    address = _output_dir(workplace) or layout_to_publish(workplace)[0]
     if "://" not in address and Path(address).resolve().is_relative_to(folder.resolve()):
         option = "--store" if workplace.settings.output_dir is None else "--output-dir"
         message = (

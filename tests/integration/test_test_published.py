@@ -51,7 +51,7 @@ def test_named_packages_get_a_verdict_on_the_bytes_that_were_offered(tmp_path: P
         "import apex, pytest\ndef test_mark(): assert apex.MARK == 'as offered'\n@pytest.mark.gpu\ndef test_gpu(): assert 0\n"
     )
     place = desk(tmp_path, source)
-    document = run_test_published(PROJECT, place)
+    document = run_test_published([PROJECT], place)
     (verdict,) = document["verdicts"]
     assert (verdict["outcome"], verdict["target"]) == ("passed", "cpu-only")
     assert list(verdict["wheels"]) == [{"filename": wheel.name, "sha256": digest.of_file(wheel)}]
@@ -67,12 +67,12 @@ def test_a_failure_is_raised_with_the_document_and_a_package_that_is_not_offered
     make_wheel(tmp_path / "offered", "triton", "3.0")
     place = desk(tmp_path, "import apex\ndef test_bad(): assert apex.MARK == 'something else'\n")
     with pytest.raises(HipwrightError) as caught:
-        run_test_published(PROJECT, place)
+        run_test_published([PROJECT], place)
     assert caught.value.code.name == "tests-failed"
     assert caught.value.document == {"verdicts": []}
     assert memory_of(place).events
     for packages, code in ((("apex==2.0",), "requirement-missing"), (("triton==3.0",), "no-wheel")):
         settings = replace(place.resolved.settings, packages=packages)
         with pytest.raises(HipwrightError) as caught:
-            run_test_published(PROJECT, replace(place, resolved=replace(place.resolved, settings=settings)))
+            run_test_published([PROJECT], replace(place, resolved=replace(place.resolved, settings=settings)))
         assert caught.value.code.name == code

@@ -1,0 +1,78 @@
+"""``nox -s preflight``: what a job of a workflow has to know before it begins: where it publishes, by which role, and how its artifacts are called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from build_tools.ci.image import refuse_tag
+from build_tools.ci.matrix import artifact_name
+from build_tools.ci.outputs import hand_on
+from build_tools.config.buckets import bucket_table
+from build_tools.pipeline.publishing import layout_to_publish, publishes_nothing
+
+if TYPE_CHECKING:
+    from build_tools.workplace import Workplace
+
+__all__ = ["preflight"]
+
+_BUCKET: Final = "s3://"
+
+
+def preflight(workplace: Workplace) -> dict[str, Any]:
+    """Say where a job's run publishes and by which role, and hand that on with the names of the job's artifacts.
+
+    Returns
+    -------
+    dict
+        Under ``preflight``: ``publishes``, ``store``, ``pytorch`` and ``python`` (the folders of wheels and of ROCm packages there),
+        ``role_to_assume`` and ``aws_region`` (None where no role is taken), ``receipts_artifact``, ``wheels_artifact`` and
+        ``results_artifact``. A job on GitHub hands on all of it that is a plain word, and ``publishes`` as ``true`` or ``false``.
+
+    Raises
+    ------
+    HipwrightError
+        ``image-not-pinned`` when a release runs in an image that a tag names; ``bad-option-value``.
+    """
+    settings = workplace.settings
+    if settings.job_image is not None:
+        refuse_tag(settings.job_image, settings.release_type, what="image that the job runs in")
+    address, run = layout_to_publish(workplace)
+    publishes = not publishes_nothing(workplace)
+    axes = (
+        run.platform.value,
+        settings.ref.get("pytorch", "default"),
+        f"py{'-'.join(settings.python) or 'default'}",
+        settings.artifact_group or "all",
+    )
+    family = settings.gpu_family or "any"
+    names = {
+        "receipts_artifact": artifact_name("receipts", *axes),
+        "wheels_artifact": artifact_name("wheels", *axes),
+        "results_artifact": artifact_name("results", *axes, family),
+    }
+    role = _role(workplace, address)
+    words = {**names, **role, "publishes": "true" if publishes else "false"}
+    hand_on(words, workplace.machine)
+    document = {
+        "publishes": publishes,
+        "store": address,
+        "pytorch": run.pytorch(settings.artifact_group).prefix,
+        "python": run.python(settings.artifact_group).prefix,
+        "role_to_assume": role.get("role_to_assume"),
+        "aws_region": role.get("aws_region"),
+        **names,
+    }
+    note = "" if publishes else "a pull request from a fork publishes nothing: its job hands on what it made as artifacts"
+    rows = [(name, str(value)) for name, value in document.items() if value is not None]
+    workplace.console.table("This job", ("what", "is"), rows, note=note)
+    return {"preflight": document}
+
+
+def _role(workplace: Workplace, address: str) -> dict[str, str]:
+    """Return the role that writes a store, and the region where it is asked for; nothing for a folder, and where none is known."""
+    if not address.startswith(_BUCKET):
+        return {}
+    table = bucket_table()
+    known = table.find(address.removeprefix(_BUCKET).partition("/")[0])
+    role = workplace.settings.publish_role or (known.role_arn if known else None)
+    return {"role_to_assume": role, "aws_region": known.region if known else table.region} if role else {}
