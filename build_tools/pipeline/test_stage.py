@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from build_tools.files import write_bytes
-from build_tools.pipeline.verdict_keeping import keep_verdict
 from build_tools.receipts.record import to_json
 from build_tools.receipts.stage import TestResult
 from build_tools.testing.choosing import choose_devices, of_targets
@@ -17,14 +16,14 @@ from build_tools.testing.outcome import raise_for_outcome
 from build_tools.testing.smoke import run_smoke
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from build_tools.config.project import Project
     from build_tools.process import Runner
     from build_tools.receipts.check import JudgedWheel
-    from build_tools.receipts.snapshot import PublishedIndex
     from build_tools.receipts.values import EnvironmentRecord, FlagValue
+    from build_tools.receipts.verdict import Verdict
     from build_tools.testing.choosing import VisibleDevice
     from build_tools.testing.smoke import SmokeRun
     from build_tools.types import Sha256
@@ -60,13 +59,13 @@ def reach_verdicts(
     local: Sha256 | None,
     flags: tuple[FlagValue, ...],
     devices: Sequence[VisibleDevice],
-    index: PublishedIndex | None,
+    keep: Callable[[Verdict], object],
     workplace: Workplace,
     runner: Runner,
     folder: Path,
     log: Path,
 ) -> TestResult:
-    """Run the smoke tests and return the verdicts, once they lie beside the index, those of failed runs too.
+    """Run the smoke tests and return the verdicts, once ``keep`` has put them beside the index, those of failed runs too.
 
     Raises
     ------
@@ -94,9 +93,8 @@ def reach_verdicts(
         write_bytes(beside.with_suffix(".junit.xml"), run.outcome.report_path.read_bytes())
         write_bytes(beside.with_suffix(".events.jsonl"), run.outcome.events_path.read_bytes())
         write_bytes(beside.with_suffix(".verdict.json"), to_json(verdict))
-    if index is not None:
-        for verdict in verdicts:
-            keep_verdict(verdict, index, workplace)
+    for verdict in verdicts:
+        keep(verdict)
     for run in runs:
         kept = run.outcome.log.with_suffix(".junit.xml")
         raise_for_outcome(replace(run.outcome, report_path=kept), what=f"smoke tests of {project.name}")

@@ -11,8 +11,9 @@ import pytest
 
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.test_extension import test_extension as run_test_extension
-from tests.support.given_environments import bare_environment, site_of
-from tests.support.workplaces import memory_of, workplace
+from tests.support.extensions import RECIPE, extension_desk, stub_torch
+from tests.support.given_environments import site_of
+from tests.support.workplaces import memory_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,31 +22,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="environments by links")
 
-RECIPE = """
-schema = 1
-name = "ext"
-summary = "An extension"
-sdk = "none"
-[origin]
-kind = "git"
-url = "https://example.invalid/ext.git"
-[version]
-fixed = "1"
-[build]
-target-variable = "EXT_HIP_ARCHES"
-[build.environment]
-EXT_KIND = "fast"
-[wheel]
-distribution = "ext"
-import-name = "ext"
-[[wheel.flags]]
-name = "ext.kind"
-value = "fast"
-[extension]
-tests = ["tests/test_unit.py"]
-hip-tests = ["tests/test_hip.py", "-k", "works"]
-detect-targets = "setup.detect_hip_arches"
-"""
 SETUP = """
 import os, pathlib, setuptools
 def detect_hip_arches():
@@ -57,42 +33,26 @@ if __name__ == "__main__":
 """
 UNIT = "import ext, iniconfig\ndef test_first(): assert ext.ARCHES == 'gfx942'\ndef test_second(): assert True\ndef test_third(): assert True\n"
 HIP = "import torch\ndef test_works(): assert torch.cuda.is_available()\ndef test_other(): assert False\n"
-TORCH = """
-import types
-__version__ = "2.13.0"
-version = types.SimpleNamespace(hip="7.0", cuda=None)
-cuda = types.SimpleNamespace(is_available=lambda: {available}, device_count=lambda: 0)
-"""
 
 
 def desk(
     folder: Path,
     *,
     unit: str = UNIT,
-    torch: str = TORCH.format(available=True),
-    recipe: str = RECIPE,
+    available: str = "True",
     requires: str = "",
     build: str = "setuptools",
     **settings: Any,  # noqa: ANN401 - as the options are
 ) -> Workplace:
-    environment = bare_environment(folder / "venv")
-    site = site_of(environment)
-    (site / "torch.py").write_text(torch, encoding="utf-8")
-    (site / "torch-2.13.0.dist-info").mkdir()
-    (site / "torch-2.13.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n")
-    files = {
-        "clone/external-builds/ext/project.toml": recipe,
-        "tree/setup.py": SETUP.replace("INSTALL", repr(requires) if requires else ""),
-        "tree/pyproject.toml": f'[build-system]\nrequires = ["{build}"]\nbuild-backend = "setuptools.build_meta"\n',
-        "tree/ext/__init__.py": "",
-        "tree/tests/test_unit.py": unit,
-        "tree/tests/test_hip.py": HIP,
+    tree = {
+        "setup.py": SETUP.replace("INSTALL", repr(requires) if requires else ""),
+        "pyproject.toml": f'[build-system]\nrequires = ["{build}"]\nbuild-backend = "setuptools.build_meta"\n',
+        "ext/__init__.py": "",
+        "tests/test_unit.py": unit,
+        "tests/test_hip.py": HIP,
     }
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    place = workplace(folder, **{"projects": ("ext",), "dir": {"ext": folder / "tree"}, "venv": environment, **settings})
-    return replace(place, clone=folder / "clone", machine=dict(os.environ))
+    given = {"projects": ("ext",), "dir": {"ext": folder / "tree"}, "venv": folder / "venv", **settings}
+    return extension_desk(folder, tree, torch=stub_torch(available=available), machine=dict(os.environ), **given)
 
 
 def failed(place: Workplace) -> HipwrightError:
@@ -130,9 +90,7 @@ def test_an_extension_is_installed_and_tested_with_its_targets(tmp_path: Path) -
 
 
 def test_without_a_device_the_tests_for_it_are_told_as_not_run(tmp_path: Path) -> None:
-    place = desk(
-        tmp_path, torch=TORCH.format(available=False), gfx=("gfx942",), unit="def test_crash():\n    import os\n    os.abort()\n"
-    )
+    place = desk(tmp_path, available="False", gfx=("gfx942",), unit="def test_crash():\n    import os\n    os.abort()\n")
     error = failed(place)
     assert error.code.name == "tests-crashed"
     assert "test_crash" in error.message
