@@ -308,13 +308,13 @@ def test_each_chosen_gpu_is_alone_in_sight_and_has_a_verdict_of_its_own(tmp_path
     ran_on_one = StubSdk(test={**(StubSdk().test or {}), "gpus": ["gfx942"], "ran_on": ["gfx942"]})
     place, document = report_of(tmp_path, ran_on_one, gfx=("gfx942",))
     assert sights == ["0", "1"]
+    verdicts = [read_record(Path(told["verdict"]), Verdict) for told in document["tests"]]
+    assert [[device.name for device in verdict.devices] for verdict in verdicts] == [["card 0"], ["card 1"]]
+    assert [verdict.target for verdict in verdicts] == ["gfx942", "gfx942"]
     # Where there is none to be tested on, none is in sight.
     monkeypatch.setattr(test_rocm_stage, "devices_to_test_on", lambda *_: ())
     run_test_rocm(place)
     assert sights[2:] == ["-1"]
-    verdicts = [read_record(Path(told["verdict"]), Verdict) for told in document["tests"]]
-    assert [[device.name for device in verdict.devices] for verdict in verdicts] == [["card 0"], ["card 1"]]
-    assert [verdict.target for verdict in verdicts] == ["gfx942", "gfx942"]
 
 
 @pytest.mark.parametrize(
