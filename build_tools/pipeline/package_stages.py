@@ -294,6 +294,8 @@ def test_work(chain: Chain) -> Work:
         "interpreter": _words_for(interpreter),
         "devices": ";".join(f"{one.target} {sorted(one.variables.items())}" for one in devices) or "none",
         **flag_parts((chain.project,), place.platform),
+        # What passed at the first attempt is more than what may pass at the third.
+        **({"reruns": str(place.settings.reruns)} if place.settings.reruns else {}),
     }
     return _work(chain, Stage.TEST, parts, make, after=(Stage.LOCK, Stage.PUBLISH))
 

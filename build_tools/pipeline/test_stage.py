@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from build_tools.receipts.check import JudgedWheel
     from build_tools.receipts.values import EnvironmentRecord, FlagValue
     from build_tools.receipts.verdict import Verdict
-    from build_tools.testing.choosing import VisibleDevice
+    from build_tools.testing.choosing import GpuPolicy, VisibleDevice
     from build_tools.testing.smoke import SmokeRun
     from build_tools.types import Sha256
     from build_tools.workplace import Workplace
@@ -34,7 +34,9 @@ __all__ = ["devices_to_test_on", "reach_verdicts", "show_runs"]
 _COLUMNS: Final = ("tested on", "GPU", "result", "passed", "failed", "skipped", "not run", "flaky", "seconds")
 
 
-def devices_to_test_on(workplace: Workplace, targets: Sequence[str]) -> tuple[VisibleDevice, ...]:
+def devices_to_test_on(
+    workplace: Workplace, targets: Sequence[str], *, policy: GpuPolicy | None = None
+) -> tuple[VisibleDevice, ...]:
     """Return the GPUs that tests of code for some targets are given: those that are seen and suit, as many as ``--gpu-policy`` says.
 
     Parameters
@@ -43,12 +45,14 @@ def devices_to_test_on(workplace: Workplace, targets: Sequence[str]) -> tuple[Vi
         The machine and its settings.
     targets
         What the wheels have code for; every GPU suits wheels that name none.
+    policy
+        What is taken instead of that option.
     """
     seen = visible_devices(workplace.platform, workplace.runner, workplace.machine)
     suited = of_targets(seen, targets)
     if others := sorted({one.target for one in seen} - {one.target for one in suited}):
         workplace.console.warn(f"not tested on {', '.join(others)}, which these wheels have no code for")
-    return choose_devices(suited, workplace.settings.gpu_policy)
+    return choose_devices(suited, policy or workplace.settings.gpu_policy)
 
 
 def reach_verdicts(
@@ -84,6 +88,7 @@ def reach_verdicts(
         log=log,
         platform=workplace.platform,
         say=workplace.console.say,
+        reruns=workplace.settings.reruns or 0,
     )
     verdicts = tuple(msgspec.structs.replace(run.verdict, flags=flags) for run in runs)
     show_runs(project, runs, workplace)
@@ -111,7 +116,7 @@ def show_runs(project: Project, runs: Sequence[SmokeRun], workplace: Workplace) 
         given = ", ".join(device.name or device.target for device in verdict.devices) or "none"
         numbers = (counts.passed, counts.failed + counts.errors, counts.skipped, counts.not_run, len(verdict.flaky))
         rows.append((verdict.target, given, verdict.outcome, *map(str, numbers), f"{verdict.seconds:g}"))
-    flaky = [f"{one.test} passed at attempt {one.attempts}: {one.message}" for run in runs for one in run.verdict.flaky]
+    flaky = [one.told for run in runs for one in run.verdict.flaky]
     withheld = any(run.verdict.counts.not_run for run in runs)
     note = "\n".join([*flaky, *(["tests that need a GPU were not run: this run was given none"] if withheld else [])])
     workplace.console.table(f"Smoke tests of {project.name}", _COLUMNS, rows, note=note)

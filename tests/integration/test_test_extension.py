@@ -5,12 +5,20 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from build_tools.errors import HipwrightError
+from build_tools.pipeline import test_extension as extension
+from build_tools.pipeline import test_stage as stage
 from build_tools.pipeline.test_extension import test_extension as run_test_extension
+from build_tools.testing.choosing import VisibleDevice
+from build_tools.testing.devices import GpuDevice
+from build_tools.testing.outcome import OutcomeKind, TestOutcome
+from build_tools.testing.story import Result, Story
+from build_tools.types import GfxTarget
 from tests.support.extensions import RECIPE, extension_desk, stub_torch
 from tests.support.given_environments import site_of
 from tests.support.workplaces import memory_of
@@ -18,6 +26,7 @@ from tests.support.workplaces import memory_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from build_tools.testing.request import TestRequest
     from build_tools.workplace import Workplace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="environments by links")
@@ -87,6 +96,46 @@ def test_an_extension_is_installed_and_tested_with_its_targets(tmp_path: Path) -
     error = failed(place)
     assert error.code.name == "flag-differs"
     assert "ext.kind is 'slow' and should be 'fast'" in error.message
+
+
+def test_each_gpu_has_its_own_run_and_what_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run of the tests is asked for; that it is done is the runner's own matter."""
+    cards = [
+        VisibleDevice(
+            device=GpuDevice(vendor="amd", index=number, target=GfxTarget("gfx942")),
+            variables={"HIP_VISIBLE_DEVICES": str(number)},
+        )
+        for number in (0, 1)
+    ]
+    monkeypatch.setattr(stage, "visible_devices", lambda *_machine: tuple(cards))
+    asked: list[TestRequest] = []
+
+    def ran(request: TestRequest, *, folder: Path, log: Path, **_more: object) -> TestOutcome:
+        asked.append(request)
+        result = Result(test="t.py::test_flaky", outcome="passed", attempts=2, message="once")
+        return TestOutcome(
+            kind=OutcomeKind.PASSED,
+            problem=None,
+            results={result.test: result},
+            story=Story(),
+            report=None,
+            report_path=folder,
+            events_path=folder,
+            log=log,
+        )
+
+    installed = SimpleNamespace(prepare=lambda: None, install=lambda *_more: ())
+    monkeypatch.setattr(extension, "EditableInstall", lambda **_more: installed)
+    monkeypatch.setattr(extension, "run_tests", ran)
+    recipe = RECIPE.replace('import-name = "ext"\n', "").replace('[[wheel.flags]]\nname = "ext.kind"\nvalue = "fast"\n', "")
+    place = desk(tmp_path, recipe=recipe, gfx=("gfx942",), reruns=1, gpu_policy="all")
+    parts = run_test_extension(place)["tests"]
+    assert [part["what"] for part in parts] == ["unit tests", "HIP tests on gpu-0-gfx942", "HIP tests on gpu-1-gfx942"]
+    assert [one.variables["HIP_VISIBLE_DEVICES"] for one in asked] == ["0,1", "0", "1"]
+    assert [(one.reruns, "--exitfirst" in one.arguments) for one in asked] == [(1, False)] * 3
+    assert parts[0]["flaky"] == [{"test": "t.py::test_flaky", "attempts": 2, "message": "once"}]
+    notes = [event.note for event in memory_of(place).events if hasattr(event, "note")]
+    assert any("t.py::test_flaky passed at attempt 2: once" in note for note in notes)
 
 
 def test_without_a_device_the_tests_for_it_are_told_as_not_run(tmp_path: Path) -> None:
