@@ -151,9 +151,13 @@ def _rebase_patches(_command: Command, _project: ProjectName | None, workplace: 
 
 
 def _fetch_artifacts(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.outputs import hand_on  # noqa: PLC0415
     from build_tools.pipeline.fetch_artifacts import fetch_artifacts  # noqa: PLC0415
 
-    return fetch_artifacts(workplace)
+    document = fetch_artifacts(workplace)
+    (run,) = document["results"]
+    hand_on({"artifact_run_id": run["run_id"]}, workplace.machine)
+    return document
 
 
 def _build_rocm_packages(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
@@ -163,13 +167,17 @@ def _build_rocm_packages(_command: Command, _project: ProjectName | None, workpl
 
 
 def _upload_rocm_packages(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.matrix import artifact_name  # noqa: PLC0415
     from build_tools.ci.outputs import hand_on, package_outputs  # noqa: PLC0415
+    from build_tools.pipeline.publishing import publishes_nothing  # noqa: PLC0415
     from build_tools.pipeline.upload_rocm_packages import upload_rocm_packages  # noqa: PLC0415
 
     document = upload_rocm_packages(workplace)
     packages = document["packages"]
     if not packages["dry_run"]:
-        hand_on(package_outputs(packages["find_links_url"], packages["version"]), workplace.machine)
+        held_back = artifact_name("rocm-packages", packages["platform"], packages["artifact_group"])
+        place = {"artifact": held_back} if publishes_nothing(workplace) else {"page": packages["find_links_url"]}
+        hand_on(package_outputs(packages["version"], **place), workplace.machine)
     return document
 
 

@@ -222,7 +222,9 @@ class _Edge:
         given = {**resolved.settings.build_env, **resolved.settings.env}
         self.secrets |= _secrets(given, _texts(resolved.settings))
         self.json, self.traceback = resolved.settings.json, resolved.settings.traceback
-        self.console = console_for(call.machine, json=self.json, mask=self._fit_to_show)
+        kept = call.command.kept and not resolved.settings.dry_run
+        log = resolved.settings.work_dir / "logs" / f"{call.session}.log" if kept else None
+        self.console = console_for(call.machine, json=self.json, mask=self._fit_to_show, log=log)
         return resolved
 
     def print_json(self, *, ok: bool, document: Mapping[str, Any]) -> None:

@@ -53,9 +53,20 @@ def wheel_outputs(pages: Iterable[str], versions: Iterable[tuple[str, str]], *, 
     return {name: next(iter(values)) for name, values in found.items() if len(values) == 1}
 
 
-def package_outputs(page: str, version: str) -> dict[str, str]:
-    """Return what is handed on of published ROCm packages: ``rocm_package_find_links_url`` and ``rocm_version``."""
-    return {_PACKAGES_URL: page, "rocm_version": version}
+def package_outputs(version: str, *, page: str | None = None, artifact: str | None = None) -> dict[str, str]:
+    """Return what is handed on of ROCm packages: ``rocm_version``, and where they are.
+
+    Parameters
+    ----------
+    version
+        Their version.
+    page
+        The find-links page of the index that they were published in: ``rocm_package_find_links_url``.
+    artifact
+        The artifact that the job hands them on as, where they are not published: ``rocm_packages_artifact``.
+    """
+    places = {_PACKAGES_URL: page, "rocm_packages_artifact": artifact}
+    return {**{name: place for name, place in places.items() if place is not None}, "rocm_version": version}
 
 
 def hand_on(

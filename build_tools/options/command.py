@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from build_tools.options.option import Option
     from build_tools.types import Stage
 
-__all__ = ["COMMON", "KEPT", "OUTPUTS", "ROCM_FROM", "STORE", "TESTED", "WAIT", "Command"]
+__all__ = ["COMMON", "KEPT", "OUTPUTS", "ROCM_FROM", "STORE", "WAIT", "Command"]
 
 COMMON: Final = ("work-dir", "cache-dir", "json", "traceback", "wait")
 """The names of options that nearly every command takes."""
@@ -24,9 +24,6 @@ OUTPUTS: Final = (*STORE, "repository", "platform", "release-type")
 
 KEPT: Final = (*STORE, "repository", "platform", "run-id", "artifact-group")
 """Which index is meant, of a run or a store."""
-
-TESTED: Final = ("gpu-policy", "reruns")
-"""On which GPUs tests run, and how often those that fail are tried again."""
 
 WAIT: Final = ("timeout", "wait-between")
 """How long to wait for packages that are still appearing."""
@@ -41,7 +38,8 @@ class Command:
 
     ``paths`` says what its plain arguments are, files and folders, when it takes any; ``words`` says it of other ones, ``word`` is
     what one of them is called in the help. ``form`` is the session of a command that projects have; one with a ``table`` is there for
-    those projects alone whose recipe has that table.
+    those projects alone whose recipe has that table. Of a ``kept`` one the work dir has what it said, in ``logs/<name>.log``: the log of
+    what it does is nothing else.
     """
 
     name: str
@@ -54,6 +52,7 @@ class Command:
     word: str = "NAME"
     form: str = "{name}_{project}"
     table: str | None = None
+    kept: bool = False
 
     def session_of(self, project: str) -> str:
         """Return the session or task that this is for a project, whose name may have hyphens."""

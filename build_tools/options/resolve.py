@@ -28,6 +28,7 @@ _PLAIN = frozenset({_PATHS, _WORDS})
 _FOR_TESTS = "HIPWRIGHT_TEST_"
 _PLACES = re.compile(r"\s+(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 """What parts the places in one variable: blanks before an address, since a folder's name may have some."""
+_BY_GITHUB = "GITHUB_"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,7 +210,11 @@ def _from_environment(
     found: dict[str, list[Given]] = {}
     for option in command.options:
         for project in projects if option.per_project else ("",):
-            names = [name for name in (option.environment_of(project), *option.other_environment) if environment.get(name)]
+            own = option.environment_of(project)
+            names = [name for name in (own, *option.other_environment) if environment.get(name)]
+            if own in names:
+                # What GitHub's runner says of every job was not chosen by anybody: it gives way to what was.
+                names = [name for name in names if not name.startswith(_BY_GITHUB)]
             texts = {_as_given(option, name, environment[name]) for name in names}
             if len(texts) > 1:
                 message = f"{' and '.join(names)} say different things in the environment"

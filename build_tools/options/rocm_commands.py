@@ -12,6 +12,7 @@ ROCM_COMMANDS: Final = (
     Command(
         name="fetch_artifacts",
         front="nox",
+        kept=True,
         summary="Fetch and unpack the artifacts of a run, every file proved.",
         option_names=(
             "run-id",
@@ -33,6 +34,7 @@ ROCM_COMMANDS: Final = (
     Command(
         name="build_rocm_packages",
         front="nox",
+        kept=True,
         summary="Make the ROCm Python packages of a folder of artifacts.",
         option_names=(
             "artifact-dir",
@@ -57,6 +59,7 @@ ROCM_COMMANDS: Final = (
     Command(
         name="upload_rocm_packages",
         front="nox",
+        kept=True,
         summary="Publish ROCm Python packages into a run's outputs, with an index.",
         option_names=("packages-dir", "artifact-group", "run-id", "output-dir", *OUTPUTS, "replace", "dry-run", *COMMON),
     ),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - the fields are read at run time
-from typing import Final
 
-from build_tools.options.declare import declare, declared
+from build_tools.options.declare import declare
 
-__all__ = ["SUITE_OPTIONS", "SuiteOptions"]
+__all__ = ["SuiteOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +38,3 @@ class SuiteOptions:
     compare_with: Path | None = declare(
         None, "path", "how", "Earlier result to compare with; the last one of the line when not given.", metavar="FILE"
     )
-
-
-SUITE_OPTIONS: Final = tuple(option.name for option in declared(SuiteOptions))
-"""Their names: what a session that runs a suite takes beside what others take."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError, Where
-from build_tools.receipts.verdict import FlakyTest
 from build_tools.testing.story import End, Result, Story, count
 
 if TYPE_CHECKING:
@@ -110,20 +109,9 @@ class TestOutcome:
         return tuple(result for result in self.results.values() if result.bad)
 
     @property
-    def flaky(self) -> tuple[FlakyTest, ...]:
+    def flaky(self) -> tuple[Result, ...]:
         """The tests that passed after an attempt that did not."""
-        found = (result for result in self.results.values() if result.flaky)
-        return tuple(FlakyTest(test=one.test, attempts=one.attempts, message=one.message) for one in found)
-
-    def attempt_at(self, test: str) -> Result | None:
-        """Return what this run, a further attempt at a test that had failed, says of it; None where it brings nothing to believe.
-
-        Neither a pass in a process that ended badly nor a skip takes a failure back.
-        """
-        last = self.results.get(test)
-        if last is None or not (last.bad or (last.outcome == "passed" and self.problem is None)):
-            return None
-        return last
+        return tuple(result for result in self.results.values() if result.flaky)
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -146,17 +134,9 @@ class TestOutcome:
 
     def with_results(self, results: Mapping[str, Result], *, seconds: float) -> TestOutcome:
         """Return the outcome of a run that could be judged, with results of further attempts."""
-        merged = replace(self, results=results, seconds=self.seconds + seconds)
-        if merged.failures:
-            return replace(merged, kind=OutcomeKind.FAILED)
-        if left := merged.unfinished:
-            # The failure had ended the first process early, and what passes now does not speak for the tests after it.
-            message = f"what failed passed when it was tried again, and {len(left)} tests were never run, first {left[0]}"
-            problem = HipwrightError(
-                "truncated-report", message, hint="run all of them: without --exitfirst and --maxfail", log=self.log
-            )
-            return replace(merged, kind=OutcomeKind.TRUNCATED_REPORT, problem=problem)
-        return replace(merged, kind=OutcomeKind.PASSED)
+        bad = any(result.bad for result in results.values())
+        kind = OutcomeKind.FAILED if bad else OutcomeKind.PASSED
+        return replace(self, kind=kind, results=results, seconds=self.seconds + seconds)
 
 
 def raise_for_outcome(outcome: TestOutcome, *, what: str) -> None:

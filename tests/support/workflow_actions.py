@@ -68,9 +68,9 @@ def upload_artifact(inputs: Mapping[str, str], artifacts: Path, workspace: Path)
         return
     root = Path(os.path.commonpath(roots))
     target = artifacts / name
-    if target.exists() and inputs["overwrite"] != "true":
+    if target.exists():
+        # ``overwrite`` is for a later attempt of the run, and this is one attempt: two of its jobs would lose what one of them has.
         sys.exit(f"an artifact with the name {name} exists already in this run")
-    shutil.rmtree(target, ignore_errors=True)
     for path in found:
         inside = path.relative_to(root) if path != root else Path(path.name)
         if _NO_PATH.search(inside.as_posix()):

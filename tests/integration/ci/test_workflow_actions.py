@@ -47,9 +47,8 @@ def test_what_an_artifact_keeps(places: tuple[Path, Path], path: str, kept: set[
 def test_a_name_is_taken_once_and_must_be_there(places: tuple[Path, Path]) -> None:
     artifacts, workspace = places
     upload_artifact(given(name="one", path="dist"), artifacts, workspace)
-    upload_artifact(given(name="one", path="dist/a.whl", overwrite="true"), artifacts, workspace)
     with pytest.raises(SystemExit, match="exists already"):
-        upload_artifact(given(name="one", path="dist"), artifacts, workspace)
+        upload_artifact(given(name="one", path="dist/a.whl", overwrite="true"), artifacts, workspace)
     with pytest.raises(SystemExit, match="may be called"):
         upload_artifact(given(name="a/b", path="dist"), artifacts, workspace)
     with pytest.raises(SystemExit, match="no file was found"):

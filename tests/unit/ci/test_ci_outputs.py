@@ -55,13 +55,13 @@ def test_what_has_two_values_is_not_handed_on() -> None:
 
 
 def test_without_a_runner_nothing_is_written() -> None:
-    assert hand_on(package_outputs(PAGE, "7.10"), {}) is None
+    assert hand_on(package_outputs("7.10", page=PAGE), {}) is None
 
 
 def test_what_earlier_steps_wrote_stays(tmp_path: Path) -> None:
     path = tmp_path / "output"
     path.write_text("other=1")
-    assert hand_on(package_outputs(PAGE, "7.10"), {"GITHUB_OUTPUT": str(path)}) == path
+    assert hand_on(package_outputs("7.10", page=PAGE), {"GITHUB_OUTPUT": str(path)}) == path
     assert read(path) == {"other": "1", "rocm_package_find_links_url": PAGE, "rocm_version": "7.10"}
 
 
@@ -84,7 +84,7 @@ def test_what_could_be_more_than_a_word_is_refused(tmp_path: Path, value: str) -
 
 @pytest.mark.parametrize("page", [PAGE, "file:///a%20b/index.html", "http://[::1]:8333/b/7-linux/index.html"])
 def test_addresses_of_all_stores_are_words(tmp_path: Path, page: str) -> None:
-    hand_on(package_outputs(page, "7.10.0a1+x"), {"GITHUB_OUTPUT": str(tmp_path / "output")})
+    hand_on(package_outputs("7.10.0a1+x", page=page), {"GITHUB_OUTPUT": str(tmp_path / "output")})
     assert read(tmp_path / "output")["rocm_package_find_links_url"] == page
 
 
@@ -121,10 +121,24 @@ def test_a_chain_that_published_hands_on_its_page_and_versions(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_an_upload_of_rocm_packages_hands_on_its_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, dry_run: bool) -> None:
-    done = {"packages": {"dry_run": dry_run, "find_links_url": PAGE, "version": "7.10.0"}}
+@pytest.mark.parametrize("fork", [False, True])
+def test_an_upload_of_rocm_packages_hands_on_where_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, dry_run: bool, fork: bool
+) -> None:
+    done = {
+        "packages": {
+            "dry_run": dry_run,
+            "find_links_url": PAGE,
+            "version": "7.10.0",
+            "platform": "linux",
+            "artifact_group": "gfx94X-dcgpu",
+        }
+    }
     monkeypatch.setattr("build_tools.pipeline.upload_rocm_packages.upload_rocm_packages", lambda _workplace: done)
+    monkeypatch.setattr("build_tools.pipeline.publishing.publishes_nothing", lambda _workplace: fork)
     BODIES["upload_rocm_packages"](COMMANDS["upload_rocm_packages"], None, of_job(workplace(tmp_path), tmp_path))
     assert (tmp_path / "output").exists() is not dry_run
     if not dry_run:
-        assert read(tmp_path / "output") == {"rocm_package_find_links_url": PAGE, "rocm_version": "7.10.0"}
+        # A page on the disk of a job's machine would be of no use to the next one.
+        place = {"rocm_packages_artifact": "rocm-packages-linux-gfx94X-dcgpu"} if fork else {"rocm_package_find_links_url": PAGE}
+        assert read(tmp_path / "output") == {**place, "rocm_version": "7.10.0"}

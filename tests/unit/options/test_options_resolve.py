@@ -349,3 +349,13 @@ def test_a_variable_that_is_no_text_is_refused_and_named(from_where: str) -> Non
     assert error.code.name == "bad-option-value"
     assert "the value of ODD is no UTF-8" in error.message
     error.message.encode()
+
+
+def test_what_githubs_runner_says_gives_way_to_what_was_chosen() -> None:
+    fetch = COMMANDS["fetch_artifacts"]
+    both = {"GITHUB_REPOSITORY": "me/mine", "HIPWRIGHT_REPOSITORY": "ROCm/TheRock"}
+    resolved = read(fetch, [], both)
+    assert (resolved.settings.repository, resolved.origin("repository")) == ("ROCm/TheRock", "environment HIPWRIGHT_REPOSITORY")
+    assert read(fetch, [], {"GITHUB_REPOSITORY": "me/mine"}).settings.repository == "me/mine"
+    others = {"PYTORCH_ROCM_ARCH": "gfx942", "HIPWRIGHT_GFX": "gfx1201"}
+    assert refused(fetch, [], others).code.name == "option-conflict"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from .._dist_info import description
 from .._libraries import find_libraries, here, may_lack
-from .._packages import extra_for, find_module, folder_of, install_line, module_beside, seen
+from .._packages import detected, extra_for, find_module, folder_of, install_line, module_beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,6 @@ __all__ = [
     "load_each",
     "missing_libraries",
     "not_installed",
-    "ran_on",
     "recorded_faults",
     "run",
     "script_path",
@@ -44,9 +43,6 @@ __all__ = [
 ]
 
 LIBRARY = re.compile(r"(\.so(\.\d+)*|\.dll)$")
-ran_on: set[str] = set()
-"""The GPU targets on which a test made the GPU work, as far as tests can tell."""
-
 _SECONDS = 120
 _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 
@@ -115,8 +111,8 @@ def not_installed(key: str) -> str:
 
 @functools.cache
 def gpus() -> tuple[str, ...]:
-    """Return the targets of the GPUs that this process sees."""
-    return seen()
+    """Return the GPU targets of this machine."""
+    return detected()
 
 
 def run(command: Sequence[str | Path], *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
