@@ -29,13 +29,14 @@ class SuiteConfiguration(Table, frozen=True, kw_only=True):
     """One way to run the suite: which test files, and what their processes have in their environment.
 
     ``files`` and ``leave_out`` are patterns of paths below the tests' folder: ``*`` stands for anything inside one folder's name,
-    ``**/`` for any number of folders.
+    ``**/`` for any number of folders. ``many_gpus`` says that tests use several GPUs: each process sees all of them, else one.
     """
 
     files: tuple[NonEmpty, ...]
     leave_out: tuple[NonEmpty, ...] = ()
     environment: dict[str, str] = msgspec.field(default_factory=dict)
     settings: tuple[SuiteSettings, ...] = ()
+    many_gpus: bool = False
 
 
 class Suite(Table, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from build_tools.options.option import Option
     from build_tools.types import Stage
 
-__all__ = ["COMMON", "KEPT", "OUTPUTS", "ROCM_FROM", "STORE", "WAIT", "Command"]
+__all__ = ["COMMON", "KEPT", "OUTPUTS", "ROCM_FROM", "STORE", "TESTED", "WAIT", "Command"]
 
 COMMON: Final = ("work-dir", "cache-dir", "json", "traceback", "wait")
 """The names of options that nearly every command takes."""
@@ -24,6 +24,9 @@ OUTPUTS: Final = (*STORE, "repository", "platform", "release-type")
 
 KEPT: Final = (*STORE, "repository", "platform", "run-id", "artifact-group")
 """Which index is meant, of a run or a store."""
+
+TESTED: Final = ("gpu-policy", "reruns")
+"""On which GPUs tests run, and how often those that fail are tried again."""
 
 WAIT: Final = ("timeout", "wait-between")
 """How long to wait for packages that are still appearing."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from build_tools.options.ci_commands import CI_COMMANDS
-from build_tools.options.command import COMMON, ROCM_FROM, STORE, WAIT, Command
+from build_tools.options.command import COMMON, ROCM_FROM, STORE, TESTED, WAIT, Command
 from build_tools.options.index_commands import INDEX_COMMANDS
 from build_tools.options.machine_commands import MACHINE_COMMANDS
 from build_tools.options.model import OPTIONS
 from build_tools.options.patch_commands import PATCH_COMMANDS
 from build_tools.options.rocm_commands import ROCM_COMMANDS
+from build_tools.options.suite import SUITE_OPTIONS
 from build_tools.types import Stage
 
 if TYPE_CHECKING:
@@ -73,15 +74,7 @@ _OF_ONE: Final = frozenset(
         "changed-since",
         "job-image",
         "wheel-version",
-        "test-config",
-        "shard",
-        "num-shards",
-        "keyword",
-        "collect-only",
-        "failed-first",
-        "allow-version-mismatch",
-        "times",
-        "compare-with",
+        *SUITE_OPTIONS,
     }
 )
 """Options that say what one command does, and are no setting."""
@@ -115,10 +108,9 @@ _BUILD: Final = (
     "bundle-rocm",
 )
 _CHECK: Final = ("baseline",)
-_TEST: Final = ("gpu-policy",)
 _PUBLISH: Final = (*STORE, "repository", "run-id", "replace")
 _OFFERED: Final = ("index-name", "index-subdir", "from-run-id", "pre")
-_ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *_TEST, "channel", *COMMON)
+_ALL: Final = (*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *TESTED, "channel", *COMMON)
 
 
 def _by_name(*commands: Command) -> Mapping[str, Command]:
@@ -250,7 +242,7 @@ PROJECT_COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="test",
         front="nox",
         summary="Install {project} from where it was published, and run its smoke tests.",
-        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *_TEST, "packages", "pre", "from", *COMMON),
+        option_names=(*_SOURCES, *_ROCM, *_RUN, *_BUILD, *_CHECK, *_PUBLISH, *TESTED, "packages", "pre", "from", *COMMON),
         until=Stage.TEST,
     ),
     Command(
@@ -264,19 +256,12 @@ PROJECT_COMMANDS: Final[Mapping[str, Command]] = _by_name(
             *_BUILD,
             *_CHECK,
             *_PUBLISH,
+            *TESTED,
             "packages",
             *_OFFERED,
             "output-dir",
             "from",
-            "test-config",
-            "shard",
-            "num-shards",
-            "keyword",
-            "collect-only",
-            "failed-first",
-            "allow-version-mismatch",
-            "times",
-            "compare-with",
+            *SUITE_OPTIONS,
             *COMMON,
         ),
         until=Stage.PUBLISH,

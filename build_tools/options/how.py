@@ -113,6 +113,9 @@ class HowOptions:
         "Say for each stage why it runs or is skipped; of a check's rule, what it demands and why.",
         metavar="RULE",
     )
+    reruns: int | None = declare(
+        None, "integer", "how", "How often a test that fails is tried again; one that passes then is told as flaky.", metavar="N"
+    )
     force: tuple[Stage, ...] = declare(
         (), "names", "how", "Redo this stage although nothing changed.", choices=STAGES, metavar="STAGE"
     )

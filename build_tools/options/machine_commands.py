@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from build_tools.options.command import COMMON, Command
+from build_tools.options.command import COMMON, TESTED, Command
 
 __all__ = ["MACHINE_COMMANDS"]
 
@@ -39,7 +39,7 @@ MACHINE_COMMANDS: Final = (
         name="test_extension",
         front="nox",
         summary="Install a project's tree editable into an environment that is there, and run its own tests.",
-        option_names=("projects", "dir", "venv", "rocm-path", "gfx", "env", *COMMON),
+        option_names=("projects", "dir", "venv", "rocm-path", "gfx", "env", *TESTED, *COMMON),
     ),
     Command(
         name="new_project",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path  # noqa: TC003 - the fields are read at run time
+from typing import Final
 
-from build_tools.options.declare import declare
+from build_tools.options.declare import declare, declared
 
-__all__ = ["SuiteOptions"]
+__all__ = ["SUITE_OPTIONS", "SuiteOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,3 +39,7 @@ class SuiteOptions:
     compare_with: Path | None = declare(
         None, "path", "how", "Earlier result to compare with; the last one of the line when not given.", metavar="FILE"
     )
+
+
+SUITE_OPTIONS: Final = tuple(option.name for option in declared(SuiteOptions))
+"""Their names: what a session that runs a suite takes beside what others take."""

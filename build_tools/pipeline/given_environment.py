@@ -15,6 +15,7 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.locking.places import folder_asked_for
 from build_tools.process import printable
 from build_tools.rocm.reach import Reach, find_reach
+from build_tools.testing.choosing import sight
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,7 +98,8 @@ def given_environment(folder: Path | None, workplace: Workplace, *, flag: str) -
     # The interpreter lies beside the environment's programs.
     own = {**workplace.runner.environment, **workplace.settings.env}
     path = os.pathsep.join([str(python.parent), *([own["PATH"]] if own.get("PATH") else [])])
-    variables = {**workplace.settings.env, **reach.environment({**own, "PATH": path})}
+    # Somebody else may be at work on the GPUs that are hidden from the person.
+    variables = {**sight(workplace.machine), **workplace.settings.env, **reach.environment({**own, "PATH": path})}
     return GivenEnvironment(
         folder=real,
         python=python,

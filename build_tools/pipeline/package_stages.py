@@ -36,6 +36,7 @@ from build_tools.pipeline.publish_stage import plan_chain, publish_chain
 from build_tools.pipeline.publishing import group_of, layout_to_publish, missing_from, refuse_unpromoted
 from build_tools.pipeline.standing_sources import source_parts
 from build_tools.pipeline.test_stage import devices_to_test_on, reach_verdicts
+from build_tools.pipeline.verdict_keeping import keep_verdict
 from build_tools.publish.promote import promote
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import plain, to_json
@@ -276,7 +277,7 @@ def test_work(chain: Chain) -> Work:
             local=built.local,
             flags=flags,
             devices=devices,
-            index=index,
+            keep=lambda verdict: keep_verdict(verdict, index, place),
             workplace=place,
             runner=making.runner,
             folder=making.folder,
@@ -293,6 +294,8 @@ def test_work(chain: Chain) -> Work:
         "interpreter": _words_for(interpreter),
         "devices": ";".join(f"{one.target} {sorted(one.variables.items())}" for one in devices) or "none",
         **flag_parts((chain.project,), place.platform),
+        # What passed at the first attempt is more than what may pass at the third.
+        **({"reruns": str(place.settings.reruns)} if place.settings.reruns else {}),
     }
     return _work(chain, Stage.TEST, parts, make, after=(Stage.LOCK, Stage.PUBLISH))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from build_tools.receipts.check import JudgedWheel
-from build_tools.receipts.verdict import CPU_ONLY, TestCounts, Verdict
-from build_tools.testing.gpu import tested_device
+from build_tools.receipts.verdict import TestCounts, Verdict
+from build_tools.testing.gpu import tested_device, verdict_target
 
 if TYPE_CHECKING:
     from build_tools.receipts.rocm_test import RocmTestReceipt
@@ -22,7 +22,7 @@ PROJECT: Final = "rocm"
 def rocm_verdict(receipt: RocmTestReceipt, *, device: VisibleDevice | None, report: Sha256, platform: Platform) -> Verdict:
     """Return the verdict of one run of ``rocm-sdk test``.
 
-    It claims no target: that test asks the runtime how many GPUs it sees, and runs no kernel on any of them.
+    Its target is that of the GPU when the packages' test says that it made such a one work, else it is ``cpu-only``.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def rocm_verdict(receipt: RocmTestReceipt, *, device: VisibleDevice | None, repo
     return Verdict(
         project=PROJECT,
         wheels=tuple(JudgedWheel(filename=file.filename, sha256=file.sha256) for file in receipt.files),
-        target=CPU_ONLY,
+        target=verdict_target(receipt.ran_on, (device.target,) if device is not None else ()),
         outcome=receipt.status,
         counts=counts_of(receipt),
         report_sha256=report,

@@ -9,7 +9,7 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.files import make_folder, write_bytes, write_text
 from build_tools.receipts.record import plain, read_record, to_json
 from build_tools.receipts.suite import BAD_OUTCOMES, SuiteResult
-from build_tools.receipts.verdict import FlakyTest, Verdict
+from build_tools.receipts.verdict import Verdict
 from build_tools.testing.junit import parse_report
 from build_tools.testing.upstream.compare import compare
 from build_tools.testing.upstream.junit import junit_report
@@ -154,11 +154,7 @@ def _verdict(result: SuiteResult, report: bytes) -> Verdict:
         suite="upstream",
         devices=result.devices,
         environment=result.environment,
-        flaky=tuple(
-            FlakyTest(test=name, attempts=test.attempts, message=test.message)
-            for name, test in result.ended("passed").items()
-            if test.attempts > 1
-        ),
+        flaky=result.flaky,
         mismatch=None if result.code.same else result.code.tests_commit,
         started=result.started,
         seconds=result.seconds,
@@ -205,7 +201,7 @@ def _document(
         "same_version": result.code.same,
         "counts": plain(result.counts),
         "skipped_by_us": len(result.ended("skipped-by-us")),
-        "flaky": [name for name, test in result.tests.items() if test.attempts > 1 and test.outcome == "passed"],
+        "flaky": [plain(one) for one in result.flaky],
         "failures": {how: names for how, names in ended.items() if names},
         "problems": result.problems,
         "changes": None

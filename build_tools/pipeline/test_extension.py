@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools import files
@@ -11,29 +12,42 @@ from build_tools.environments.editable import EditableInstall
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.given_environment import given_environment
 from build_tools.pipeline.hip_check import prober_of, project_targets, tree_of_project
+from build_tools.pipeline.test_stage import devices_to_test_on
 from build_tools.process import printable
 from build_tools.receipts.record import plain
+from build_tools.testing.choosing import together
 from build_tools.testing.outcome import raise_for_outcome
 from build_tools.testing.request import Limits, TestRequest
 from build_tools.testing.run import run_tests
 from build_tools.types import Platform, ProjectName
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from build_tools.config.project import Project
     from build_tools.pipeline.given_environment import GivenEnvironment
     from build_tools.receipts.values import FlagValue
+    from build_tools.testing.choosing import VisibleDevice
     from build_tools.testing.hip import HipAnswer
     from build_tools.testing.outcome import TestOutcome
     from build_tools.workplace import Workplace
 
 __all__ = ["test_extension"]
 
-_COLUMNS: Final = ("what", "result", "passed", "failed", "skipped", "seconds")
+_COLUMNS: Final = ("what", "result", "passed", "failed", "skipped", "flaky", "seconds")
 _MINUTE: Final = 60.0
 _COLLECTION: Final = 300.0
 _PYTEST: Final = "pytest>=8"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Part:
+    """A part of an extension's tests that is run by itself: pytest's arguments, and what names the GPUs that it sees."""
+
+    what: str
+    tests: tuple[str, ...]
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 def test_extension(workplace: Workplace) -> dict[str, Any]:
@@ -79,18 +93,21 @@ def test_extension(workplace: Workplace) -> dict[str, Any]:
         document["targets"] = list(targets)
         document["installed"] = list(install.install(_pytest_of(place), _variables(project, place, targets, workplace)))
     document["flags"] = [plain(flag) for flag in _flags(project, place, folder, log, workplace)]
-    parts = _parts(project, answer, workplace)
+    devices = devices_to_test_on(workplace, targets)
+    left_out = _left_out(project, answer, workplace)
+    parts = _parts(project, devices, hip=left_out is None)
     outcomes: list[tuple[str, TestOutcome]] = []
-    for what, tests in parts:
-        console.say(f"running the {what} of {project.name}")
-        request = _request(what, tests, project, tree, place)
-        outcome = run_tests(request, runner=workplace.runner, folder=folder / what.replace(" ", "-"), log=log, say=console.say)
-        outcomes.append((what, outcome))
+    for part in parts:
+        console.say(f"running the {part.what} of {project.name}")
+        request = _request(part, project, tree, place, reruns=settings.reruns or 0)
+        into = folder / part.what.replace(" ", "-")
+        outcome = run_tests(request, runner=workplace.runner, folder=into, log=log, say=console.say)
+        outcomes.append((part.what, outcome))
         if not outcome.passed:
             break
     document["tests"] = [_told(what, outcome) for what, outcome in outcomes]
-    document["not_run"] = [what for what, _tests in parts[len(outcomes) :]]
-    _show(project, outcomes, _left_out(project, answer, workplace), workplace)
+    document["not_run"] = [part.what for part in parts[len(outcomes) :]]
+    _show(project, outcomes, left_out, workplace)
     try:
         for what, outcome in outcomes:
             raise_for_outcome(outcome, what=f"{what} of {project.name}")
@@ -148,13 +165,21 @@ def _flags(project: Project, place: GivenEnvironment, folder: Path, log: Path, w
         )
 
 
-def _parts(project: Project, answer: HipAnswer | None, workplace: Workplace) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the parts of the tests that are run: the unit tests, and those for HIP where that can be used."""
+def _parts(project: Project, devices: Sequence[VisibleDevice], *, hip: bool) -> list[_Part]:
+    """Return the parts of the tests that are run: the unit tests, and those for HIP where that can be used, on one GPU after the other.
+
+    Where no GPU is listed, as on Windows, tests find theirs by themselves. They follow each other: they share the folder that they run in.
+    """
     extension = project.extension
-    parts = [("unit tests", extension.tests)]
-    if extension.hip_tests and _left_out(project, answer, workplace) is None:
-        parts.append(("HIP tests", extension.hip_tests))
-    return parts
+    parts = [_Part(what="unit tests", tests=extension.tests, variables=together(devices) if devices else {})]
+    if not extension.hip_tests or not hip:
+        return parts
+    named = [
+        (f" on gpu-{number}-{one.target}", one.variables) for number, one in enumerate(devices) if one.device.vendor == "amd"
+    ]
+    if len(named) < 2:  # noqa: PLR2004 - one GPU needs no name
+        named = [("", variables) for _name, variables in named] or [("", {})]
+    return [*parts, *(_Part(what=f"HIP tests{name}", tests=extension.hip_tests, variables=seen) for name, seen in named)]
 
 
 def _left_out(project: Project, answer: HipAnswer | None, workplace: Workplace) -> str | None:
@@ -169,18 +194,19 @@ def _left_out(project: Project, answer: HipAnswer | None, workplace: Workplace) 
     return None
 
 
-def _request(what: str, tests: tuple[str, ...], project: Project, tree: Path, place: GivenEnvironment) -> TestRequest:
+def _request(part: _Part, project: Project, tree: Path, place: GivenEnvironment, *, reruns: int) -> TestRequest:
     whole = project.extension.time_limit_minutes * _MINUTE
     return TestRequest(
         python=place.python,
         environment=place.folder,
         cwd=tree,
-        tests=tests,
-        # The tree's own settings of pytest count; the first failure ends it.
-        arguments=("--exitfirst", "-p", "no:cacheprovider"),
-        variables=place.variables,
+        tests=part.tests,
+        # The tree's own settings of pytest count; the first failure ends it, unless it may pass at a further attempt.
+        arguments=(*(() if reruns else ("--exitfirst",)), "-p", "no:cacheprovider"),
+        variables={**place.variables, **part.variables},
         limits=Limits(collection=min(_COLLECTION, whole), test=whole, whole=whole),
-        what=f"the {what} of {project.name}",
+        reruns=reruns,
+        what=f"the {part.what} of {project.name}",
     )
 
 
@@ -190,6 +216,7 @@ def _told(what: str, outcome: TestOutcome) -> dict[str, Any]:
         "kind": outcome.kind.value,
         "counts": plain(outcome.counts),
         "failures": [result.test for result in outcome.failures],
+        "flaky": [plain(one) for one in outcome.flaky],
         "report": str(outcome.report_path),
         "seconds": round(outcome.seconds, 1),
     }
@@ -200,5 +227,9 @@ def _show(project: Project, outcomes: list[tuple[str, TestOutcome]], left_out: s
     for what, outcome in outcomes:
         counts = outcome.counts
         failed = str(counts.failed + counts.errors)
-        rows.append((what, outcome.kind.value, str(counts.passed), failed, str(counts.skipped), f"{outcome.seconds:.1f}"))
-    workplace.console.table(f"Tests of {project.name}", _COLUMNS, rows, note=left_out or "")
+        numbers = (str(counts.passed), failed, str(counts.skipped), str(len(outcome.flaky)))
+        rows.append((what, outcome.kind.value, *numbers, f"{outcome.seconds:.1f}"))
+    flaky = [one.told for _what, outcome in outcomes for one in outcome.flaky]
+    workplace.console.table(
+        f"Tests of {project.name}", _COLUMNS, rows, note="\n".join([*flaky, *([left_out] if left_out else [])])
+    )

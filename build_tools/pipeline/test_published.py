@@ -17,6 +17,7 @@ from build_tools.locking.places import named_places, wanted_targets
 from build_tools.locking.wanted import choose
 from build_tools.pipeline.setup_venv import show_packages, tell_chosen, tell_strays, wish_of
 from build_tools.pipeline.test_stage import devices_to_test_on, reach_verdicts
+from build_tools.pipeline.verdict_keeping import keep_beside_source
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import plain
 from build_tools.types import ProjectName
@@ -131,7 +132,7 @@ def _test_on(interpreter: Interpreter, project: Project, workplace: Workplace, *
             local=None,
             flags=(),
             devices=devices,
-            index=None,
+            keep=lambda verdict: keep_beside_source(verdict, places.packages, workplace),
             workplace=workplace,
             runner=workplace.runner,
             folder=folder,

@@ -24,13 +24,14 @@ from build_tools.logs import first_error
 from build_tools.pipeline.rocm_verdict import rocm_verdict
 from build_tools.pipeline.setup_venv import show_packages, tell_chosen, tell_strays, wish_of
 from build_tools.pipeline.test_stage import devices_to_test_on
-from build_tools.pipeline.verdict_keeping import keep_rocm_verdict
+from build_tools.pipeline.verdict_keeping import keep_beside_source, keep_in_run
 from build_tools.receipts.record import plain, to_json
 from build_tools.receipts.rocm_test import RocmTestReceipt, SuiteResult
 from build_tools.rocm.devices import FAMILY_VARIABLE, extras_for, installed_family
+from build_tools.testing.choosing import HIDDEN, sight
 from build_tools.testing.gpu import rocm_targets, visible_devices
 from build_tools.testing.leftovers import MARK, end_leftovers, new_mark
-from build_tools.types import Sha256
+from build_tools.types import Platform, Sha256
 
 if TYPE_CHECKING:
     from build_tools.environments.interpreter import Interpreter
@@ -59,6 +60,7 @@ class _Said(msgspec.Struct, kw_only=True):
     version: str
     set_id: str | None = None
     gpus: tuple[str, ...] = ()
+    ran_on: tuple[str, ...] = ()
     suites: dict[str, SuiteResult] = {}
 
 
@@ -76,7 +78,8 @@ class _Case:
 def test_rocm(workplace: Workplace) -> dict[str, Any]:
     """Install the packages for each target interpreter, run ``rocm-sdk test`` there, and keep a receipt and a verdict of each run.
 
-    There is a run for each GPU that ``--gpu-policy`` takes, which alone it can see; without one there is a single run, from which nothing is hidden.
+    There is a run for each GPU that ``--gpu-policy`` takes, which alone it can see; without one there is a single run that sees none
+    where drivers list what there is.
 
     Returns
     -------
@@ -95,13 +98,8 @@ def test_rocm(workplace: Workplace) -> dict[str, Any]:
     failures: list[HipwrightError] = []
     for interpreter in workplace.interpreters.values():
         with workplace.console.group(f"test the ROCm packages on Python {interpreter.version}"):
-            try:
-                runs = _test_on(interpreter, workplace)
-            except HipwrightError as failure:
-                if failure.code.name != "tests-timeout":
-                    raise
-                failures.append(failure)
-                continue
+            runs, unfinished = _test_on(interpreter, workplace)
+            failures += unfinished
             for receipt, path, log in runs:
                 told.append(
                     {
@@ -122,7 +120,7 @@ def test_rocm(workplace: Workplace) -> dict[str, Any]:
     return document
 
 
-def _test_on(interpreter: Interpreter, workplace: Workplace) -> list[_Run]:
+def _test_on(interpreter: Interpreter, workplace: Workplace) -> tuple[list[_Run], list[HipwrightError]]:
     settings, console = workplace.settings, workplace.console
     picked = _choose(interpreter, workplace)
     chosen, places, _wish = picked
@@ -134,8 +132,16 @@ def _test_on(interpreter: Interpreter, workplace: Workplace) -> list[_Run]:
         return _tested(name, picked, interpreter, workplace)
 
 
-def _tested(name: str, picked: tuple[Chosen, Places, Wish], interpreter: Interpreter, workplace: Workplace) -> list[_Run]:
-    """Install the chosen packages in a fresh environment, and test them there, on one chosen GPU after the other."""
+def _tested(
+    name: str, picked: tuple[Chosen, Places, Wish], interpreter: Interpreter, workplace: Workplace
+) -> tuple[list[_Run], list[HipwrightError]]:
+    """Install the chosen packages in a fresh environment, and test them there, on one chosen GPU after the other.
+
+    Returns
+    -------
+    tuple
+        The runs that ended, and the failure of each that did not: one GPU that hangs says nothing of the others.
+    """
     chosen, places, wish = picked
     log = workplace.work_dir / "logs" / "test_rocm" / f"{name}.log"
     log.unlink(missing_ok=True)
@@ -154,7 +160,16 @@ def _tested(name: str, picked: tuple[Chosen, Places, Wish], interpreter: Interpr
     remove_tree(folder)
     devices = [one for one in devices_to_test_on(workplace, wish.targets) if one.device.vendor == "amd"]
     case = _Case(chosen=chosen, places=places, wish=wish, record=record, folder=folder)
-    return [_run_on(case, device, number, log, workplace) for number, device in enumerate(devices or (None,))]
+    runs: list[_Run] = []
+    unfinished: list[HipwrightError] = []
+    for number, device in enumerate(devices or (None,)):
+        try:
+            runs.append(_run_on(case, device, number, log, workplace))
+        except HipwrightError as failure:
+            if failure.code.name != "tests-timeout":
+                raise
+            unfinished.append(failure)
+    return runs, unfinished
 
 
 def _run_on(case: _Case, device: VisibleDevice | None, number: int, log: Path, workplace: Workplace) -> _Run:
@@ -172,6 +187,7 @@ def _run_on(case: _Case, device: VisibleDevice | None, number: int, log: Path, w
         version=said.version,
         set_id=Sha256(said.set_id) if said.set_id else None,
         gpus=said.gpus,
+        ran_on=said.ran_on,
         suites=said.suites,
         source=case.places.describe(),
         files=case.chosen.files,
@@ -186,7 +202,9 @@ def _run_on(case: _Case, device: VisibleDevice | None, number: int, log: Path, w
     write_bytes(path.with_name(_verdict_name(path)), to_json(verdict))
     write_bytes(path, to_json(receipt))
     if settings.rocm_run_id is not None:
-        keep_rocm_verdict(verdict, settings.rocm_run_id, workplace)
+        keep_in_run(verdict, settings.rocm_run_id, workplace)
+    else:
+        keep_beside_source(verdict, case.places.rocm or case.places.packages, workplace)
     return receipt, path, log
 
 
@@ -270,10 +288,10 @@ def _ask(case: _Case, device: VisibleDevice | None, log: Path, workplace: Workpl
     command: list[str | Path] = [record.python, "-I", "-X", "utf8", "-m", "rocm_sdk", "test"]
     folder = Path(record.folder)
     family = installed_family([package.name for package in record.packages], targets=wish.targets, family=wish.family)
-    # Without a chosen one nothing is hidden: the packages' test finds GPUs by what the driver says, and fails if the runtime sees none.
-    sight = device.variables if device is not None else {}
+    # On Windows no device is ever chosen: there the packages' test finds them by itself.
+    unchosen = sight(workplace.machine) if workplace.platform is Platform.WINDOWS else HIDDEN
     mark = new_mark()
-    env = {**sight, **({FAMILY_VARIABLE: family} if family else {}), MARK: mark}
+    env = {**(device.variables if device is not None else unchosen), **({FAMILY_VARIABLE: family} if family else {}), MARK: mark}
     runner, console = workplace.runner, workplace.console
     try:
         done = runner.capture([*command, "--json"], cwd=folder, env=env, timeout=_SECONDS, check=False, what="rocm-sdk test")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from build_tools.files import write_bytes
-from build_tools.pipeline.verdict_keeping import keep_verdict
 from build_tools.receipts.record import to_json
 from build_tools.receipts.stage import TestResult
 from build_tools.testing.choosing import choose_devices, of_targets
@@ -17,15 +16,15 @@ from build_tools.testing.outcome import raise_for_outcome
 from build_tools.testing.smoke import run_smoke
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from build_tools.config.project import Project
     from build_tools.process import Runner
     from build_tools.receipts.check import JudgedWheel
-    from build_tools.receipts.snapshot import PublishedIndex
     from build_tools.receipts.values import EnvironmentRecord, FlagValue
-    from build_tools.testing.choosing import VisibleDevice
+    from build_tools.receipts.verdict import Verdict
+    from build_tools.testing.choosing import GpuPolicy, VisibleDevice
     from build_tools.testing.smoke import SmokeRun
     from build_tools.types import Sha256
     from build_tools.workplace import Workplace
@@ -35,7 +34,9 @@ __all__ = ["devices_to_test_on", "reach_verdicts", "show_runs"]
 _COLUMNS: Final = ("tested on", "GPU", "result", "passed", "failed", "skipped", "not run", "flaky", "seconds")
 
 
-def devices_to_test_on(workplace: Workplace, targets: Sequence[str]) -> tuple[VisibleDevice, ...]:
+def devices_to_test_on(
+    workplace: Workplace, targets: Sequence[str], *, policy: GpuPolicy | None = None
+) -> tuple[VisibleDevice, ...]:
     """Return the GPUs that tests of code for some targets are given: those that are seen and suit, as many as ``--gpu-policy`` says.
 
     Parameters
@@ -44,12 +45,14 @@ def devices_to_test_on(workplace: Workplace, targets: Sequence[str]) -> tuple[Vi
         The machine and its settings.
     targets
         What the wheels have code for; every GPU suits wheels that name none.
+    policy
+        What is taken instead of that option.
     """
     seen = visible_devices(workplace.platform, workplace.runner, workplace.machine)
     suited = of_targets(seen, targets)
     if others := sorted({one.target for one in seen} - {one.target for one in suited}):
         workplace.console.warn(f"not tested on {', '.join(others)}, which these wheels have no code for")
-    return choose_devices(suited, workplace.settings.gpu_policy)
+    return choose_devices(suited, policy or workplace.settings.gpu_policy)
 
 
 def reach_verdicts(
@@ -60,13 +63,13 @@ def reach_verdicts(
     local: Sha256 | None,
     flags: tuple[FlagValue, ...],
     devices: Sequence[VisibleDevice],
-    index: PublishedIndex | None,
+    keep: Callable[[Verdict], object],
     workplace: Workplace,
     runner: Runner,
     folder: Path,
     log: Path,
 ) -> TestResult:
-    """Run the smoke tests and return the verdicts, once they lie beside the index, those of failed runs too.
+    """Run the smoke tests and return the verdicts, once ``keep`` has put them beside the index, those of failed runs too.
 
     Raises
     ------
@@ -85,6 +88,7 @@ def reach_verdicts(
         log=log,
         platform=workplace.platform,
         say=workplace.console.say,
+        reruns=workplace.settings.reruns or 0,
     )
     verdicts = tuple(msgspec.structs.replace(run.verdict, flags=flags) for run in runs)
     show_runs(project, runs, workplace)
@@ -94,9 +98,8 @@ def reach_verdicts(
         write_bytes(beside.with_suffix(".junit.xml"), run.outcome.report_path.read_bytes())
         write_bytes(beside.with_suffix(".events.jsonl"), run.outcome.events_path.read_bytes())
         write_bytes(beside.with_suffix(".verdict.json"), to_json(verdict))
-    if index is not None:
-        for verdict in verdicts:
-            keep_verdict(verdict, index, workplace)
+    for verdict in verdicts:
+        keep(verdict)
     for run in runs:
         kept = run.outcome.log.with_suffix(".junit.xml")
         raise_for_outcome(replace(run.outcome, report_path=kept), what=f"smoke tests of {project.name}")
@@ -113,7 +116,7 @@ def show_runs(project: Project, runs: Sequence[SmokeRun], workplace: Workplace) 
         given = ", ".join(device.name or device.target for device in verdict.devices) or "none"
         numbers = (counts.passed, counts.failed + counts.errors, counts.skipped, counts.not_run, len(verdict.flaky))
         rows.append((verdict.target, given, verdict.outcome, *map(str, numbers), f"{verdict.seconds:g}"))
-    flaky = [f"{one.test} passed at attempt {one.attempts}: {one.message}" for run in runs for one in run.verdict.flaky]
+    flaky = [one.told for run in runs for one in run.verdict.flaky]
     withheld = any(run.verdict.counts.not_run for run in runs)
     note = "\n".join([*flaky, *(["tests that need a GPU were not run: this run was given none"] if withheld else [])])
     workplace.console.table(f"Smoke tests of {project.name}", _COLUMNS, rows, note=note)

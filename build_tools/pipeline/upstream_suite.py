@@ -12,16 +12,17 @@ from build_tools import files
 from build_tools.config.skips import Place, knows_line, load_skips
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import hold, remove_tree
+from build_tools.locking.places import wanted_targets
 from build_tools.options.commands import PROJECT_COMMANDS
 from build_tools.options.render import to_arguments
+from build_tools.pipeline.suite_devices import seats_of, suite_devices
 from build_tools.pipeline.suite_end import FILES, PAPERS, RESULT, finish, last_result, times_path
 from build_tools.pipeline.suite_target import prove_version, suite_target
 from build_tools.process import printable
 from build_tools.receipts.record import plain
 from build_tools.receipts.suite import BAD_OUTCOMES
 from build_tools.receipts.verdict import CPU_ONLY
-from build_tools.testing.choosing import together
-from build_tools.testing.gpu import rocm_targets, tested_device, visible_devices
+from build_tools.testing.gpu import rocm_targets, tested_device
 from build_tools.testing.proof import prove_environment
 from build_tools.testing.upstream.desk import Desk
 from build_tools.testing.upstream.plan import by_file
@@ -29,15 +30,13 @@ from build_tools.testing.upstream.shards import refuse_bad_shard
 from build_tools.testing.upstream.suite import Asked, prepare, run_shard
 from build_tools.testing.upstream.times import costs_from, read_times
 from build_tools.testing.upstream.tree import copy_tests
-from build_tools.types import Platform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping
 
     from build_tools.config.project import Project
     from build_tools.config.suite import Suite, SuiteConfiguration
     from build_tools.pipeline.suite_target import SuiteTarget
-    from build_tools.testing.choosing import VisibleDevice
     from build_tools.testing.upstream.suite import Prepared
     from build_tools.workplace import Workplace
 
@@ -94,8 +93,9 @@ def test_suite(project: Project, workplace: Workplace) -> dict[str, Any]:
     with hold(guard, purpose=f"running the suite of {project.name}", wait=settings.wait, on_wait=console.say):
         _make_room(folder, ours=settings.output_dir is None)
         with files.temporary_folder(folder, "tests") as scratch:
-            seen = visible_devices(workplace.platform, workplace.runner, workplace.machine)
-            desk = _desk(suite, configuration, target, workplace, seen=seen, folder=folder, scratch=scratch)
+            seen = suite_devices(configuration, wanted_targets(workplace, project.name), workplace)
+            seats = seats_of(seen, configuration, workplace)
+            desk = _desk(suite, configuration, target, workplace, seats=seats, folder=folder, scratch=scratch)
             code = prove_version(project, target, desk.tests.sha256, workplace)
             place = Place(
                 platform=workplace.platform.value,
@@ -117,7 +117,7 @@ def test_suite(project: Project, workplace: Workplace) -> dict[str, Any]:
                 local=target.local,
                 code=code,
                 failed_first=tuple(before.ended(*BAD_OUTCOMES)) if before is not None else (),
-                jobs=settings.jobs or 1,
+                jobs=settings.jobs or len(seats),
                 gpu_tests=suite.gpu_tests,
                 devices=tuple(map(tested_device, seen)),
             )
@@ -164,7 +164,7 @@ def _desk(
     target: SuiteTarget,
     workplace: Workplace,
     *,
-    seen: Sequence[VisibleDevice],
+    seats: tuple[Mapping[str, str], ...],
     folder: Path,
     scratch: Path,
 ) -> Desk:
@@ -182,9 +182,9 @@ def _desk(
         platform=workplace.platform,
         say=workplace.console.say,
         progress=workplace.console.progress,
-        # On Windows no device is looked up, and the tests find theirs by themselves.
-        variables=together(seen) if seen or workplace.platform is Platform.LINUX else {},
+        seats=seats,
         keyword=workplace.settings.keyword,
+        reruns=workplace.settings.reruns or 0,
     )
 
 

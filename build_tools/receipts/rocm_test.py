@@ -35,7 +35,7 @@ class RocmTestReceipt(Record, frozen=True, kw_only=True):
     """One run of ``rocm-sdk test``.
 
     ``suites`` are empty for packages whose own test tells nothing but whether it passed. ``set_id`` is that of the packages, where they
-    state one; ``gpus`` are the targets of the GPUs that were at hand.
+    state one; ``gpus`` are the targets of the GPUs that were at hand, ``ran_on`` of those that a test has made work.
     """
 
     schema: Literal[1] = 1
@@ -43,6 +43,7 @@ class RocmTestReceipt(Record, frozen=True, kw_only=True):
     version: str
     set_id: Sha256 | None = None
     gpus: tuple[str, ...] = ()
+    ran_on: tuple[str, ...] = ()
     suites: dict[str, SuiteResult] = {}
     source: str
     files: tuple[LockedFile, ...]

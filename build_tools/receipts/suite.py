@@ -7,7 +7,7 @@ from typing import Literal
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.ids import Sha256
 from build_tools.receipts.record import Record
-from build_tools.receipts.verdict import TestCounts, TestedDevice
+from build_tools.receipts.verdict import FlakyTest, TestCounts, TestedDevice
 
 __all__ = ["BAD_OUTCOMES", "MeasuredTimes", "SkipFinding", "SuiteCode", "SuiteOutcome", "SuiteResult", "SuiteTest", "counts_of"]
 
@@ -99,6 +99,15 @@ class SuiteResult(Record, frozen=True, kw_only=True):
     def counts(self) -> TestCounts:
         """How many tests ended how."""
         return counts_of(self.tests)
+
+    @property
+    def flaky(self) -> tuple[FlakyTest, ...]:
+        """The tests that passed after an attempt that did not."""
+        return tuple(
+            FlakyTest(test=name, attempts=test.attempts, message=test.message)
+            for name, test in self.ended("passed").items()
+            if test.attempts > 1
+        )
 
     def ended(self, *outcomes: str) -> dict[str, SuiteTest]:
         """Return the tests that ended in one of these ways."""

@@ -46,6 +46,11 @@ class FlakyTest(Record, frozen=True, kw_only=True):
     attempts: int
     message: str = ""
 
+    @property
+    def told(self) -> str:
+        """It in one line."""
+        return f"{self.test} passed at attempt {self.attempts}: {self.message}"
+
 
 class Verdict(Record, frozen=True, kw_only=True):
     """A test result; it speaks of these bytes on this target alone.

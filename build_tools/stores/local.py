@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from build_tools.stores.base import Store
     from build_tools.stores.body import Body
 
-__all__ = ["FolderStore"]
+__all__ = ["FolderStore", "folder_store_of"]
 
 _OWN: Final = ".hipwright"
+_NOTES: Final = "notes"
 _PIECE: Final = 1 << 20
 _SMALL: Final = 4 << 20
 """Up to this size an object's SHA-256 is always taken from its bytes; above, from what was noted when it was written."""
@@ -272,7 +273,7 @@ class FolderStore:
 
     def _note_path(self, key: str) -> Path:
         name = digest.of_bytes(key.encode())
-        return self._own / "notes" / name[:2] / f"{name}.json"
+        return self._own / _NOTES / name[:2] / f"{name}.json"
 
     def _note(self, key: str) -> _Note | None:
         path = self._note_path(key)
@@ -323,6 +324,11 @@ class FolderStore:
             f"{what} in the store {self._root}: {error.strerror or error}",
             hint=f"see whether its disk is full and who may write there, or choose another place with {self._option}",
         )
+
+
+def folder_store_of(folder: Path) -> Path | None:
+    """Return the nearest folder, from one upwards, that was written to as a store; None where there is none."""
+    return next((root for root in (folder, *folder.parents) if (root / _OWN / _NOTES).is_dir()), None)
 
 
 def _info(key: str, size: int, sha256: Sha256, note: _Note | None) -> ObjectInfo:

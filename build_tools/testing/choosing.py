@@ -9,24 +9,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from build_tools.config.targets import offers
+from build_tools.rocm.payload.rocm_sdk._visible import CUDA, HIP, NAMES, ROCR, chosen, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from build_tools.testing.devices import GpuDevice
 
-__all__ = ["HIDDEN", "POLICIES", "GpuPolicy", "VisibleDevice", "choose_devices", "of_targets", "see", "together"]
+__all__ = ["HIDDEN", "POLICIES", "GpuPolicy", "VisibleDevice", "choose_devices", "of_targets", "see", "sight", "together"]
 
 GpuPolicy: TypeAlias = Literal["single", "unique", "all"]
 
 POLICIES: Final[tuple[GpuPolicy, ...]] = ("single", "unique", "all")
 """The first device, the first of each architecture, or every one."""
 
-_ROCR: Final = "ROCR_VISIBLE_DEVICES"
-_HIP: Final = "HIP_VISIBLE_DEVICES"
-_CUDA: Final = "CUDA_VISIBLE_DEVICES"
-
-HIDDEN: Final[Mapping[str, str]] = {_HIP: "-1", _CUDA: "-1"}
+HIDDEN: Final[Mapping[str, str]] = {HIP: "-1", CUDA: "-1"}
 """What keeps a process from seeing any GPU."""
 
 
@@ -58,14 +55,13 @@ def see(devices: Sequence[GpuDevice], machine: Mapping[str, str]) -> tuple[Visib
         Its environment.
     """
     amd = [device for device in devices if device.vendor == "amd"]
-    below = _chosen(amd, machine.get(_ROCR))
-    # HIP takes an empty value of its own variable for none at all.
-    above = _chosen(below, machine.get(_HIP) or machine.get(_CUDA))
-    passed_on = {_ROCR: machine[_ROCR]} if _ROCR in machine else {}
-    found = [VisibleDevice(device=device, variables={**passed_on, _HIP: str(below.index(device))}) for device in above]
-    nvidia = _chosen([device for device in devices if device.vendor == "nvidia"], machine.get(_CUDA))
+    left, seen = visible([device.uuid for device in amd], machine)
+    passed_on = {ROCR: machine[ROCR]} if ROCR in machine else {}
+    found = [VisibleDevice(device=amd[left[place]], variables={**passed_on, HIP: str(place)}) for place in seen]
+    nvidia = [device for device in devices if device.vendor == "nvidia"]
+    nvidia = [nvidia[place] for place in chosen([device.uuid for device in nvidia], machine.get(CUDA))]
     # By its name, as numbers depend on the order that a program asks for.
-    found += [VisibleDevice(device=device, variables={_CUDA: device.uuid or str(device.index)}) for device in nvidia]
+    found += [VisibleDevice(device=device, variables={CUDA: device.uuid or str(device.index)}) for device in nvidia]
     return tuple(found)
 
 
@@ -75,8 +71,13 @@ def together(devices: Iterable[VisibleDevice]) -> Mapping[str, str]:
     for device in devices:
         for name, value in device.variables.items():
             # What chooses first is the same for all; the numbers of the second are of what it leaves.
-            found[name] = f"{found[name]},{value}" if name in found and name != _ROCR else value
+            found[name] = f"{found[name]},{value}" if name in found and name != ROCR else value
     return found or HIDDEN
+
+
+def sight(machine: Mapping[str, str]) -> Mapping[str, str]:
+    """Return what of a machine's environment says which GPUs programs see: a child that gets it sees those that a person may use."""
+    return {name: machine[name] for name in NAMES if name in machine}
 
 
 def of_targets(seen: Iterable[VisibleDevice], targets: Sequence[str]) -> tuple[VisibleDevice, ...]:
@@ -100,24 +101,3 @@ def choose_devices(seen: Sequence[VisibleDevice], policy: GpuPolicy) -> tuple[Vi
             return tuple({one.target: one for one in reversed(seen)}[target] for target in dict.fromkeys(o.target for o in seen))
         case "all":
             return tuple(seen)
-
-
-def _chosen(devices: Sequence[GpuDevice], setting: str | None) -> list[GpuDevice]:
-    """Return the devices that a setting names, in its order; all of them where there is none."""
-    if setting is None:
-        return list(devices)
-    found: list[GpuDevice] = []
-    for entry in setting.split(","):
-        device = _named(devices, entry.strip())
-        if device is None or device in found:
-            break
-        found.append(device)
-    return found
-
-
-def _named(devices: Sequence[GpuDevice], entry: str) -> GpuDevice | None:
-    if entry.isascii() and entry.isdigit():
-        return devices[int(entry)] if int(entry) < len(devices) else None
-    # A name may be cut short as long as one device alone begins with it.
-    named = [device for device in devices if device.uuid and entry and device.uuid.lower().startswith(entry.lower())]
-    return named[0] if len(named) == 1 else None

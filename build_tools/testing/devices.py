@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from build_tools.errors import HipwrightError
+from build_tools.rocm.payload.rocm_sdk import _gpus
 from build_tools.types import GfxTarget, Platform
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ _FILES: Final = DeviceFiles()
 
 def gfx_name(version: int) -> GfxTarget:
     """Return the name of the architecture that the driver states as a number, ``gfx_target_version`` (``90402`` is gfx942)."""
-    return GfxTarget(f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}")
+    return GfxTarget(_gpus.gfx_name(version))
 
 
 def find_devices(platform: Platform, runner: Runner, *, described: DeviceFiles = _FILES) -> tuple[GpuDevice, ...]:
@@ -126,7 +127,6 @@ def amd_devices(platform: Platform, *, described: DeviceFiles = _FILES) -> tuple
         version = known.get("gfx_target_version", 0)
         # A CPU is a node too, and has version 0; a device that this process may not use does not tell its properties.
         if version:
-            unique = known.get("unique_id", 0)
             found.append(
                 GpuDevice(
                     vendor="amd",
@@ -134,7 +134,7 @@ def amd_devices(platform: Platform, *, described: DeviceFiles = _FILES) -> tuple
                     target=gfx_name(version),
                     memory=_memory(node),
                     driver=driver,
-                    uuid=f"GPU-{unique:016x}" if unique else None,
+                    uuid=_gpus.uuid_of(known.get("unique_id", 0)),
                     name=_text(node / "name"),
                 )
             )

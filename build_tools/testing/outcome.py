@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.receipts.verdict import FlakyTest
 from build_tools.testing.story import End, Result, Story, count
 
 if TYPE_CHECKING:
@@ -109,9 +110,20 @@ class TestOutcome:
         return tuple(result for result in self.results.values() if result.bad)
 
     @property
-    def flaky(self) -> tuple[Result, ...]:
+    def flaky(self) -> tuple[FlakyTest, ...]:
         """The tests that passed after an attempt that did not."""
-        return tuple(result for result in self.results.values() if result.flaky)
+        found = (result for result in self.results.values() if result.flaky)
+        return tuple(FlakyTest(test=one.test, attempts=one.attempts, message=one.message) for one in found)
+
+    def attempt_at(self, test: str) -> Result | None:
+        """Return what this run, a further attempt at a test that had failed, says of it; None where it brings nothing to believe.
+
+        Neither a pass in a process that ended badly nor a skip takes a failure back.
+        """
+        last = self.results.get(test)
+        if last is None or not (last.bad or (last.outcome == "passed" and self.problem is None)):
+            return None
+        return last
 
     @property
     def unfinished(self) -> tuple[str, ...]:
@@ -134,9 +146,17 @@ class TestOutcome:
 
     def with_results(self, results: Mapping[str, Result], *, seconds: float) -> TestOutcome:
         """Return the outcome of a run that could be judged, with results of further attempts."""
-        bad = any(result.bad for result in results.values())
-        kind = OutcomeKind.FAILED if bad else OutcomeKind.PASSED
-        return replace(self, kind=kind, results=results, seconds=self.seconds + seconds)
+        merged = replace(self, results=results, seconds=self.seconds + seconds)
+        if merged.failures:
+            return replace(merged, kind=OutcomeKind.FAILED)
+        if left := merged.unfinished:
+            # The failure had ended the first process early, and what passes now does not speak for the tests after it.
+            message = f"what failed passed when it was tried again, and {len(left)} tests were never run, first {left[0]}"
+            problem = HipwrightError(
+                "truncated-report", message, hint="run all of them: without --exitfirst and --maxfail", log=self.log
+            )
+            return replace(merged, kind=OutcomeKind.TRUNCATED_REPORT, problem=problem)
+        return replace(merged, kind=OutcomeKind.PASSED)
 
 
 def raise_for_outcome(outcome: TestOutcome, *, what: str) -> None:

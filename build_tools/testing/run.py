@@ -80,7 +80,7 @@ def run_tests(
         say(f"trying {len(again)} failed test{'' if len(again) == 1 else 's'} again, attempt {attempt + 1}")
         place = folder / f"attempt-{attempt + 1}"
         repeated = _run_once(_only(request, again), runner=runner, folder=place, log=log, say=say)
-        results = _merged(outcome.results, repeated.results, again)
+        results = _merged(outcome.results, repeated, again)
         outcome = outcome.with_results(results, seconds=repeated.seconds)
     return outcome
 
@@ -91,11 +91,11 @@ def _only(request: TestRequest, tests: list[str]) -> TestRequest:
     return replace(request, tests=tuple(test if root == os.curdir else f"{root}{os.sep}{test}" for test in tests))
 
 
-def _merged(before: Mapping[str, Result], after: Mapping[str, Result], again: list[str]) -> Mapping[str, Result]:
+def _merged(before: Mapping[str, Result], repeated: TestOutcome, again: list[str]) -> Mapping[str, Result]:
     """Return results with those of a further attempt; a test that has none this time keeps its failure."""
     merged = dict(before)
     for test in again:
-        last = after.get(test)
+        last = repeated.attempt_at(test)
         tried = before[test].attempts
         merged[test] = msgspec.structs.replace(last or before[test], attempts=tried + (last.attempts if last else 1))
         if last is not None and not last.bad and not last.message:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
-from build_tools.receipts.verdict import FlakyTest, Verdict
+from build_tools.receipts.verdict import Verdict
 from build_tools.testing.choosing import HIDDEN
 from build_tools.testing.gpu import TARGET_PROPERTY, tested_device, verdict_target
 from build_tools.testing.proof import prove_environment, prove_imports
@@ -54,6 +54,7 @@ def run_smoke(
     platform: Platform,
     say: Callable[[str], None],
     limits: Limits | None = None,
+    reruns: int = 0,
 ) -> tuple[SmokeRun, ...]:
     """Run the smoke tests of a project in an environment and return a verdict for each device, passed or failed.
 
@@ -85,6 +86,8 @@ def run_smoke(
         Gets remarks for people, a line each.
     limits
         Seconds for the phases of the run; the project's own when not given.
+    reruns
+        How often tests that failed are tried again.
 
     Raises
     ------
@@ -111,6 +114,7 @@ def run_smoke(
                 limits=limits or _limits(project),
                 variables=device.variables if device is not None else HIDDEN,
                 gpu=device is not None,
+                reruns=reruns,
             )
             outcome = run_tests(request, runner=runner, folder=place, log=log, say=say)
         report, end = outcome.judged()
@@ -130,7 +134,7 @@ def run_smoke(
             packages=tuple(sorted(f"{package.name}=={package.version}" for package in environment.packages)),
             devices=tested,
             environment=environment.digest,
-            flaky=tuple(FlakyTest(test=one.test, attempts=one.attempts, message=one.message) for one in outcome.flaky),
+            flaky=outcome.flaky,
             started=started,
             seconds=round(outcome.seconds, 1),
         )
@@ -159,6 +163,7 @@ def _request(
     limits: Limits,
     variables: Mapping[str, str],
     gpu: bool,
+    reruns: int,
 ) -> TestRequest:
     """Return the request for tests that lie in a fresh folder and have a configuration of their own."""
     copied = scratch / "smoke-tests"
@@ -181,5 +186,6 @@ def _request(
         variables=variables,
         limits=limits,
         gpu=gpu,
+        reruns=reruns,
         what=f"the smoke tests of {project.name}",
     )

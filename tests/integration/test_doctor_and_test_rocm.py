@@ -16,16 +16,19 @@ from build_tools.console.events import Table
 from build_tools.errors import HipwrightError
 from build_tools.pipeline import test_rocm as test_rocm_stage
 from build_tools.pipeline.doctor import doctor
+from build_tools.pipeline.rocm_verdict import rocm_verdict
 from build_tools.pipeline.setup_venv import setup_venv
 from build_tools.pipeline.test_rocm import test_rocm as run_test_rocm
-from build_tools.pipeline.verdict_keeping import keep_rocm_verdict
+from build_tools.pipeline.verdict_keeping import keep_in_run
 from build_tools.process import Runner, base_environment
 from build_tools.publish.verdicts import read_verdicts
 from build_tools.receipts.record import read_record
 from build_tools.receipts.rocm_test import RocmTestReceipt
+from build_tools.receipts.values import EnvironmentRecord
 from build_tools.receipts.verdict import Verdict
 from build_tools.testing.choosing import VisibleDevice
 from build_tools.testing.devices import GpuDevice
+from build_tools.types import Platform, Sha256
 from tests.support.commands import tree_of
 from tests.support.environments import runner_with
 from tests.support.packages import flat_page, make_wheel, serve
@@ -276,13 +279,13 @@ def test_a_verdict_lies_beside_the_packages_of_the_run_where_it_can(tmp_path: Pa
     _, document = report_of(tmp_path, StubSdk())
     verdict = read_record(Path(document["tests"][0]["verdict"]), Verdict)
     place = desk(tmp_path, store=str(tmp_path / "store"), artifact_group="gfx94X-dcgpu")
-    assert keep_rocm_verdict(verdict, "77", place)
+    assert keep_in_run(verdict, "77", place)
     outputs = place.outputs("77", writing=False)
     beside = outputs.run.python("gfx94X-dcgpu")
     assert read_verdicts(outputs.store, beside, [verdict.wheels[0].sha256]) == (verdict,)
     (tmp_path / "file").touch()
     nowhere = desk(tmp_path, store=str(tmp_path / "file"))
-    assert not keep_rocm_verdict(verdict, "77", nowhere)
+    assert not keep_in_run(verdict, "77", nowhere)
     assert any("could not be put beside the packages of the run 77" in line for line in memory_of(nowhere).said)
 
 
@@ -302,12 +305,56 @@ def test_each_chosen_gpu_is_alone_in_sight_and_has_a_verdict_of_its_own(tmp_path
 
     plain_capture = Runner.capture
     monkeypatch.setattr(Runner, "capture", capture)
-    _, document = report_of(tmp_path, StubSdk(), gfx=("gfx942",))
+    ran_on_one = StubSdk(test={**(StubSdk().test or {}), "gpus": ["gfx942"], "ran_on": ["gfx942"]})
+    place, document = report_of(tmp_path, ran_on_one, gfx=("gfx942",))
     assert sights == ["0", "1"]
     verdicts = [read_record(Path(told["verdict"]), Verdict) for told in document["tests"]]
     assert [[device.name for device in verdict.devices] for verdict in verdicts] == [["card 0"], ["card 1"]]
-    # The runtime is asked for its GPUs, and no kernel runs on them.
-    assert {verdict.target for verdict in verdicts} == {"cpu-only"}
+    assert [verdict.target for verdict in verdicts] == ["gfx942", "gfx942"]
+    # Where there is none to be tested on, none is in sight.
+    monkeypatch.setattr(test_rocm_stage, "devices_to_test_on", lambda *_: ())
+    run_test_rocm(place)
+    assert sights[2:] == ["-1"]
+
+
+@pytest.mark.parametrize(
+    ("ran_on", "device", "target"),
+    [
+        (("gfx942",), True, "gfx942"),
+        # Packages that only count the GPUs, or speak of another one, claim nothing; nor does a run that was given none.
+        ((), True, "cpu-only"),
+        (("gfx1201",), True, "cpu-only"),
+        (("gfx942",), False, "cpu-only"),
+    ],
+)
+def test_a_target_is_claimed_of_the_gpu_that_was_given_and_worked(ran_on: tuple[str, ...], device: bool, target: str) -> None:  # noqa: FBT001 - a case
+    made = EnvironmentRecord(
+        python="/p", python_version="3.12", python_tag="cp312", folder="/e", digest=Sha256("d" * 64), packages=()
+    )  # fmt: skip
+    receipt = RocmTestReceipt(
+        status="passed", version="7", gpus=("gfx942",), ran_on=ran_on, source="", files=(), environment=made,
+        digest=Sha256("d" * 64), started="2026-01-02T03:04:05Z", seconds=1.0,
+    )  # fmt: skip
+    verdict = rocm_verdict(receipt, device=gpu(0) if device else None, report=Sha256("e" * 64), platform=Platform.LINUX)
+    assert verdict.target == target
+
+
+def test_runs_that_ended_are_told_when_that_of_another_gpu_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test_rocm_stage, "devices_to_test_on", lambda *_: (gpu(0), gpu(1), gpu(2)))
+    ask = test_rocm_stage._ask
+
+    def hangs_on_the_second(case: Any, device: Any, *rest: Any) -> Any:  # noqa: ANN401 - as _ask
+        if device.device.index == 1:
+            raise HipwrightError("tests-timeout", "rocm-sdk test did not end")
+        return ask(case, device, *rest)
+
+    monkeypatch.setattr(test_rocm_stage, "_ask", hangs_on_the_second)
+    with pytest.raises(HipwrightError) as caught:
+        report_of(tmp_path, StubSdk(), gfx=("gfx942",))
+    assert caught.value.code.name == "tests-timeout"
+    tests: Any = (caught.value.document or {})["tests"]
+    names = [[device.name for device in read_record(Path(told["verdict"]), Verdict).devices] for told in tests]
+    assert names == [["card 0"], ["card 2"]]
 
 
 def test_a_test_of_packages_that_does_not_end_is_stopped_and_gives_no_verdict(

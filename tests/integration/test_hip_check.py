@@ -10,8 +10,7 @@ import pytest
 
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.hip_check import hip_check
-from tests.support.given_environments import bare_environment, site_of
-from tests.support.workplaces import workplace
+from tests.support.extensions import extension_desk, stub_torch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,50 +19,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="environments by links")
 
-TORCH = """
-import types
-print("what an import prints is no answer")
-__version__ = "2.13.0"
-version = types.SimpleNamespace(hip={hip!r}, cuda={cuda!r})
-def _properties(number):
-    return types.SimpleNamespace(name="AMD Instinct MI300X", gcnArchName="gfx942:sramecc+:xnack-", total_memory=192 << 30)
-cuda = types.SimpleNamespace(is_available=lambda: {available}, device_count=lambda: 2, get_device_properties=_properties)
-"""
-RECIPE = """
-schema = 1
-name = "ext"
-summary = "An extension"
-sdk = "none"
-[origin]
-kind = "git"
-url = "https://example.invalid/ext.git"
-[version]
-fixed = "1"
-[build]
-target-variable = "EXT_HIP_ARCHES"
-[wheel]
-distribution = "ext"
-[extension]
-detect-targets = "setup.detect_hip_arches"
-"""
-
 
 def desk(folder: Path, torch: str | None, setup: str | None = None, **settings: Any) -> Workplace:  # noqa: ANN401 - as the options are
-    environment = bare_environment(folder / "venv")
-    if torch is not None:
-        (site_of(environment) / "torch.py").write_text(torch, encoding="utf-8")
-    (folder / "clone" / "external-builds" / "ext").mkdir(parents=True)
-    (folder / "clone" / "external-builds" / "ext" / "project.toml").write_text(RECIPE, encoding="utf-8")
-    (folder / "tree").mkdir()
     if setup is not None:
-        (folder / "tree" / "setup.py").write_text(setup, encoding="utf-8")
         settings = {"projects": ("ext",), "dir": {"ext": folder / "tree"}, **settings}
-    place = workplace(folder, **{"paths": (environment,), **settings})
-    return replace(place, clone=folder / "clone", machine={})
-
-
-def for_hip(*, available: bool = True) -> str:
-    return TORCH.format(hip="7.0.51831", cuda=None, available=available)
+    tree = {} if setup is None else {"setup.py": setup}
+    return extension_desk(folder, tree, torch=torch, **{"paths": (folder / "venv",), **settings})
 
 
 def failed(place: Workplace) -> HipwrightError:
@@ -73,25 +34,31 @@ def failed(place: Workplace) -> HipwrightError:
 
 
 def test_a_torch_with_devices_says_what_they_are(tmp_path: Path) -> None:
-    document = hip_check(desk(tmp_path, for_hip()))
+    document = hip_check(desk(tmp_path, stub_torch()))
     assert document["torch"]["available"] is True
     assert document["torch"]["hip"] == "7.0.51831"
-    assert [device["name"] for device in document["torch"]["devices"]] == ["AMD Instinct MI300X"] * 2
+    assert [device["name"] for device in document["torch"]["devices"]] == ["card 0", "card 1"]
     assert (document["targets"], document["targets_from"]) == (["gfx942"], "torch")
     assert document["offload_arch"] == ["--offload-arch=gfx942"]
+
+
+def test_devices_that_are_hidden_from_a_person_are_hidden_from_torch(tmp_path: Path) -> None:
+    place = desk(tmp_path, stub_torch())
+    document = hip_check(replace(place, machine={"HIP_VISIBLE_DEVICES": "1"}))
+    assert [device["name"] for device in document["torch"]["devices"]] == ["card 1"]
 
 
 @pytest.mark.parametrize(
     ("torch", "words"),
     [
         (None, "torch cannot be imported: ModuleNotFoundError"),
-        (TORCH.format(hip=None, cuda="12.8", available=True), "built for CUDA 12.8, not for HIP"),
-        (TORCH.format(hip=None, cuda=None, available=False), "built for processors alone, not for HIP"),
+        (stub_torch(hip=None, cuda="12.8", available="True"), "built for CUDA 12.8, not for HIP"),
+        (stub_torch(hip=None, cuda=None, available="False"), "built for processors alone, not for HIP"),
         ("raise ImportError('libamdhip64.so.7: cannot open shared object file')", "libamdhip64.so.7: cannot open"),
         ("import os; os.abort()", "ended by the signal SIGABRT"),
         ("import os; os._exit(0)", "ended with status 0"),
-        (TORCH.format(hip="7.0", cuda=None, available="1 / 0"), "cannot use its devices: ZeroDivisionError"),
-        (TORCH.format(hip="7.0", cuda=None, available=False), "sees no device"),
+        (stub_torch(hip="7.0", cuda=None, available="1 / 0"), "cannot use its devices: ZeroDivisionError"),
+        (stub_torch(hip="7.0", cuda=None, available="False"), "sees no device"),
     ],
 )
 def test_why_hip_cannot_be_used_is_told_with_a_way_out(tmp_path: Path, torch: str | None, words: str) -> None:
@@ -105,18 +72,18 @@ def test_why_hip_cannot_be_used_is_told_with_a_way_out(tmp_path: Path, torch: st
 
 def test_a_project_finds_its_targets_its_own_way(tmp_path: Path) -> None:
     setup = "import sys\ndef detect_hip_arches():\n    return ['gfx90a', 'gfx1100', 'gfx90a']\nif __name__ == '__main__':\n    sys.exit('built')"
-    document = hip_check(desk(tmp_path, for_hip(), setup))
+    document = hip_check(desk(tmp_path, stub_torch(), setup))
     assert (document["targets"], document["targets_from"]) == (["gfx90a", "gfx1100"], "setup.detect_hip_arches")
     assert document["offload_arch"] == ["--offload-arch=gfx90a", "--offload-arch=gfx1100"]
 
 
 def test_a_text_of_names_is_a_list_too(tmp_path: Path) -> None:
-    document = hip_check(desk(tmp_path, for_hip(), "def detect_hip_arches(): return 'gfx90a;gfx942, gfx1100'"))
+    document = hip_check(desk(tmp_path, stub_torch(), "def detect_hip_arches(): return 'gfx90a;gfx942, gfx1100'"))
     assert document["targets"] == ["gfx90a", "gfx942", "gfx1100"]
 
 
 def test_the_project_s_own_variable_comes_first(tmp_path: Path) -> None:
-    place = desk(tmp_path, for_hip(), "def detect_hip_arches(): raise SystemError", own_gfx={"ext": ("gfx90a", "gfx942")})
+    place = desk(tmp_path, stub_torch(), "def detect_hip_arches(): raise SystemError", own_gfx={"ext": ("gfx90a", "gfx942")})
     document = hip_check(place)
     assert (document["targets"], document["targets_from"]) == (["gfx90a", "gfx942"], "EXT_HIP_ARCHES")
     assert document["offload_arch"] == ["--offload-arch=gfx90a", "--offload-arch=gfx942"]
@@ -135,7 +102,7 @@ def test_the_project_s_own_variable_comes_first(tmp_path: Path) -> None:
     ],
 )
 def test_no_targets_are_an_error_with_the_reason(tmp_path: Path, setup: str, words: str) -> None:
-    error = failed(desk(tmp_path, for_hip(), setup))
+    error = failed(desk(tmp_path, stub_torch(), setup))
     assert error.code.name == "no-gpu-targets"
     assert words in error.message
     assert error.document is not None
@@ -143,16 +110,16 @@ def test_no_targets_are_an_error_with_the_reason(tmp_path: Path, setup: str, wor
 
 
 def test_a_name_that_is_no_target_is_refused(tmp_path: Path) -> None:
-    error = failed(desk(tmp_path, for_hip(), "def detect_hip_arches(): return ['sm_90']"))
+    error = failed(desk(tmp_path, stub_torch(), "def detect_hip_arches(): return ['sm_90']"))
     assert error.code.name == "bad-option-value"
     assert "sm_90" in error.message
 
 
 def test_a_tree_that_is_not_there_is_told_with_the_command_that_brings_it(tmp_path: Path) -> None:
-    error = failed(desk(tmp_path, for_hip(), projects=("ext",)))
+    error = failed(desk(tmp_path, stub_torch(), projects=("ext",)))
     assert error.code.name == "stage-missing"
     assert "checkout_ext" in (error.hint or "")
 
 
 def test_an_environment_has_to_be_named(tmp_path: Path) -> None:
-    assert failed(desk(tmp_path, for_hip(), paths=())).code.name == "bad-option-value"
+    assert failed(desk(tmp_path, stub_torch(), paths=())).code.name == "bad-option-value"

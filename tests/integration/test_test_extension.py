@@ -5,47 +5,32 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from build_tools.errors import HipwrightError
+from build_tools.pipeline import test_extension as extension
+from build_tools.pipeline import test_stage as stage
 from build_tools.pipeline.test_extension import test_extension as run_test_extension
-from tests.support.given_environments import bare_environment, site_of
-from tests.support.workplaces import memory_of, workplace
+from build_tools.testing.choosing import VisibleDevice
+from build_tools.testing.devices import GpuDevice
+from build_tools.testing.outcome import OutcomeKind, TestOutcome
+from build_tools.testing.story import Result, Story
+from build_tools.types import GfxTarget
+from tests.support.extensions import RECIPE, extension_desk, stub_torch
+from tests.support.given_environments import site_of
+from tests.support.workplaces import memory_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from build_tools.testing.request import TestRequest
     from build_tools.workplace import Workplace
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="environments by links")
 
-RECIPE = """
-schema = 1
-name = "ext"
-summary = "An extension"
-sdk = "none"
-[origin]
-kind = "git"
-url = "https://example.invalid/ext.git"
-[version]
-fixed = "1"
-[build]
-target-variable = "EXT_HIP_ARCHES"
-[build.environment]
-EXT_KIND = "fast"
-[wheel]
-distribution = "ext"
-import-name = "ext"
-[[wheel.flags]]
-name = "ext.kind"
-value = "fast"
-[extension]
-tests = ["tests/test_unit.py"]
-hip-tests = ["tests/test_hip.py", "-k", "works"]
-detect-targets = "setup.detect_hip_arches"
-"""
 SETUP = """
 import os, pathlib, setuptools
 def detect_hip_arches():
@@ -57,42 +42,26 @@ if __name__ == "__main__":
 """
 UNIT = "import ext, iniconfig\ndef test_first(): assert ext.ARCHES == 'gfx942'\ndef test_second(): assert True\ndef test_third(): assert True\n"
 HIP = "import torch\ndef test_works(): assert torch.cuda.is_available()\ndef test_other(): assert False\n"
-TORCH = """
-import types
-__version__ = "2.13.0"
-version = types.SimpleNamespace(hip="7.0", cuda=None)
-cuda = types.SimpleNamespace(is_available=lambda: {available}, device_count=lambda: 0)
-"""
 
 
 def desk(
     folder: Path,
     *,
     unit: str = UNIT,
-    torch: str = TORCH.format(available=True),
-    recipe: str = RECIPE,
+    available: str = "True",
     requires: str = "",
     build: str = "setuptools",
     **settings: Any,  # noqa: ANN401 - as the options are
 ) -> Workplace:
-    environment = bare_environment(folder / "venv")
-    site = site_of(environment)
-    (site / "torch.py").write_text(torch, encoding="utf-8")
-    (site / "torch-2.13.0.dist-info").mkdir()
-    (site / "torch-2.13.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: torch\nVersion: 2.13.0\n")
-    files = {
-        "clone/external-builds/ext/project.toml": recipe,
-        "tree/setup.py": SETUP.replace("INSTALL", repr(requires) if requires else ""),
-        "tree/pyproject.toml": f'[build-system]\nrequires = ["{build}"]\nbuild-backend = "setuptools.build_meta"\n',
-        "tree/ext/__init__.py": "",
-        "tree/tests/test_unit.py": unit,
-        "tree/tests/test_hip.py": HIP,
+    tree = {
+        "setup.py": SETUP.replace("INSTALL", repr(requires) if requires else ""),
+        "pyproject.toml": f'[build-system]\nrequires = ["{build}"]\nbuild-backend = "setuptools.build_meta"\n',
+        "ext/__init__.py": "",
+        "tests/test_unit.py": unit,
+        "tests/test_hip.py": HIP,
     }
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-    place = workplace(folder, **{"projects": ("ext",), "dir": {"ext": folder / "tree"}, "venv": environment, **settings})
-    return replace(place, clone=folder / "clone", machine=dict(os.environ))
+    given = {"projects": ("ext",), "dir": {"ext": folder / "tree"}, "venv": folder / "venv", **settings}
+    return extension_desk(folder, tree, torch=stub_torch(available=available), machine=dict(os.environ), **given)
 
 
 def failed(place: Workplace) -> HipwrightError:
@@ -129,10 +98,48 @@ def test_an_extension_is_installed_and_tested_with_its_targets(tmp_path: Path) -
     assert "ext.kind is 'slow' and should be 'fast'" in error.message
 
 
+def test_each_gpu_has_its_own_run_and_what_fails_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a run of the tests is asked for; that it is done is the runner's own matter."""
+    cards = [
+        VisibleDevice(
+            device=GpuDevice(vendor="amd", index=number, target=GfxTarget("gfx942")),
+            variables={"HIP_VISIBLE_DEVICES": str(number)},
+        )
+        for number in (0, 1)
+    ]
+    monkeypatch.setattr(stage, "visible_devices", lambda *_machine: tuple(cards))
+    asked: list[TestRequest] = []
+
+    def ran(request: TestRequest, *, folder: Path, log: Path, **_more: object) -> TestOutcome:
+        asked.append(request)
+        result = Result(test="t.py::test_flaky", outcome="passed", attempts=2, message="once")
+        return TestOutcome(
+            kind=OutcomeKind.PASSED,
+            problem=None,
+            results={result.test: result},
+            story=Story(),
+            report=None,
+            report_path=folder,
+            events_path=folder,
+            log=log,
+        )
+
+    installed = SimpleNamespace(prepare=lambda: None, install=lambda *_more: ())
+    monkeypatch.setattr(extension, "EditableInstall", lambda **_more: installed)
+    monkeypatch.setattr(extension, "run_tests", ran)
+    recipe = RECIPE.replace('import-name = "ext"\n', "").replace('[[wheel.flags]]\nname = "ext.kind"\nvalue = "fast"\n', "")
+    place = desk(tmp_path, recipe=recipe, gfx=("gfx942",), reruns=1, gpu_policy="all")
+    parts = run_test_extension(place)["tests"]
+    assert [part["what"] for part in parts] == ["unit tests", "HIP tests on gpu-0-gfx942", "HIP tests on gpu-1-gfx942"]
+    assert [one.variables["HIP_VISIBLE_DEVICES"] for one in asked] == ["0,1", "0", "1"]
+    assert [(one.reruns, "--exitfirst" in one.arguments) for one in asked] == [(1, False)] * 3
+    assert parts[0]["flaky"] == [{"test": "t.py::test_flaky", "attempts": 2, "message": "once"}]
+    notes = [event.note for event in memory_of(place).events if hasattr(event, "note")]
+    assert any("t.py::test_flaky passed at attempt 2: once" in note for note in notes)
+
+
 def test_without_a_device_the_tests_for_it_are_told_as_not_run(tmp_path: Path) -> None:
-    place = desk(
-        tmp_path, torch=TORCH.format(available=False), gfx=("gfx942",), unit="def test_crash():\n    import os\n    os.abort()\n"
-    )
+    place = desk(tmp_path, available="False", gfx=("gfx942",), unit="def test_crash():\n    import os\n    os.abort()\n")
     error = failed(place)
     assert error.code.name == "tests-crashed"
     assert "test_crash" in error.message

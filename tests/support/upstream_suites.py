@@ -97,7 +97,12 @@ class SuiteSite:
         """Return what is known before tests run."""
         return prepare(self.desk(keyword=keyword), self.asked(**more))
 
-    def run(self, keyword: str | None = None, **more: Any) -> SuiteResult:  # noqa: ANN401 - values of any field
-        """Run it."""
-        desk, asked = self.desk(keyword=keyword), self.asked(**more)
-        return run_shard(desk, asked, prepare(desk, asked))
+    def run(
+        self,
+        keyword: str | None = None,
+        desk: Mapping[str, Any] | None = None,
+        **more: Any,  # noqa: ANN401 - values of any field
+    ) -> SuiteResult:
+        """Run it; ``desk`` has further values of the desk's fields."""
+        place, asked = self.desk(keyword=keyword, **(desk or {})), self.asked(**more)
+        return run_shard(place, asked, prepare(place, asked))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,10 +49,12 @@ class Desk:
         The platform that the tests run on.
     say, progress
         Told what happens.
-    variables
-        What the chosen devices add to the environment of each process.
+    seats
+        What processes that run at the same time have in their environments, each its own GPU; there is at least one.
     keyword
         pytest's ``-k``.
+    reruns
+        How often tests that failed are tried again.
     """
 
     suite: Suite
@@ -65,8 +67,9 @@ class Desk:
     platform: Platform
     say: Callable[[str], None]
     progress: Callable[[str, int, int], None] = lambda _what, _done, _total: None
-    variables: Mapping[str, str] = field(default_factory=dict)
+    seats: tuple[Mapping[str, str], ...] = ({},)
     keyword: str | None = None
+    reruns: int = 0
 
     def place(self, file: str) -> Path:
         """Return the folder for what a test file's processes leave."""
@@ -116,7 +119,7 @@ class Desk:
                 str(temporary / "pytest"),
                 *arguments,
             ),
-            variables={**variables, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary), **self.variables},
+            variables={**variables, "TMPDIR": str(temporary), "TEMP": str(temporary), "TMP": str(temporary), **self.seats[0]},
             packages=self.packages,
             plugins=((Path(choosing.__file__), told),),
             limits=Limits(

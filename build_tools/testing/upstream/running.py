@@ -9,6 +9,8 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from build_tools.errors import HipwrightError
 from build_tools.receipts.suite import SuiteTest
 from build_tools.testing.outcome import OutcomeKind
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FileEnd", "run_file"]
 
+_TRIED_AGAIN: Final = frozenset({"failed", "error"})
 _MOST_PROCESSES: Final = 20
 """A test file that ends so many processes badly is not asked further."""
 
@@ -76,8 +79,31 @@ def run_file(desk: Desk, file: str, tests: Sequence[str], skips: Mapping[str, Sk
             break
         desk.say(f"{file}: {why}; {len(remaining)} tests go on in a further process")
         left = remaining
+    _try_again(end, desk, file)
     end.tests = {test: end.tests[test] for test in tests}
     return end
+
+
+def _try_again(end: FileEnd, desk: Desk, file: str) -> None:
+    """Try the tests of a file that failed again, each time in a fresh process; what crashed or hung is left as it was."""
+    for attempt in range(2, desk.reruns + 2):
+        again = [test for test, how in end.tests.items() if how.outcome in _TRIED_AGAIN]
+        if not again:
+            break
+        desk.say(f"{file}: trying {len(again)} failed test{'' if len(again) == 1 else 's'} again, attempt {attempt}")
+        place = desk.place(file) / f"attempt-{attempt}"
+        shutil.rmtree(place, ignore_errors=True)
+        request = desk.request(file, {"only": again}, name=place.name)
+        outcome = run_tests(request, runner=desk.runner, folder=place, log=desk.log(file), say=desk.say)
+        _prove(end, outcome, desk)
+        for test in again:
+            last = outcome.attempt_at(test)
+            before = end.tests[test]
+            # What it failed with is the point of telling that it is flaky.
+            how = _ended(last, None) if last is not None else before
+            message = before.message if how.outcome == "passed" else how.message
+            attempts = before.attempts + (last.attempts if last is not None else 1)
+            end.tests[test] = msgspec.structs.replace(how, message=message, attempts=attempts)
 
 
 def _take(end: FileEnd, outcome: TestOutcome, left: Sequence[str], skips: Mapping[str, Skipped]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from queue import LifoQueue
 from typing import TYPE_CHECKING
 
 from build_tools.errors import HipwrightError
@@ -18,6 +19,7 @@ from build_tools.testing.upstream.skips import applied, files_left_out, findings
 from build_tools.testing.upstream.tree import chosen_files
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import date
 
     from build_tools.config.skips import Place, SkipRow
@@ -157,8 +159,16 @@ def run_shard(desk: Desk, asked: Asked, prepared: Prepared) -> SuiteResult:
     ends: dict[str, FileEnd] = {}
     total, done = sum(len(groups[file]) for file in runnable), 0
 
+    free: LifoQueue[Mapping[str, str]] = LifoQueue()
+    for number in range(max(asked.jobs, len(desk.seats))):
+        free.put(desk.seats[number % len(desk.seats)])
+
     def run(file: str) -> FileEnd:
-        return run_file(desk, file, groups[file], prepared.skipped, first=asked.failed_first)
+        seat = free.get()
+        try:
+            return run_file(replace(desk, seats=(seat,)), file, groups[file], prepared.skipped, first=asked.failed_first)
+        finally:
+            free.put(seat)
 
     with ThreadPoolExecutor(max_workers=asked.jobs) as pool:
         for file, end in zip(runnable, pool.map(run, runnable), strict=True):

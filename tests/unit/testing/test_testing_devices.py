@@ -97,6 +97,7 @@ def test_any_listing_is_read(text: str) -> None:
         ({"HIP_VISIBLE_DEVICES": "3", "CUDA_VISIBLE_DEVICES": "1"}, [3]),
         ({"HIP_VISIBLE_DEVICES": "", "CUDA_VISIBLE_DEVICES": "1"}, [1]),
         ({"HIP_VISIBLE_DEVICES": "-1"}, []),
+        ({"HIP_VISIBLE_DEVICES": "1," + "9" * 5000}, [1]),
         ({"HIP_VISIBLE_DEVICES": "1,9,2"}, [1]),
         ({"HIP_VISIBLE_DEVICES": "1,1,2"}, [1]),
         ({"ROCR_VISIBLE_DEVICES": ""}, []),

@@ -274,6 +274,36 @@ def test_a_rerun_that_crashes_leaves_the_failure(bench: Bench) -> None:
     assert [(result.message, result.attempts) for result in outcome.failures] == [("AssertionError: a failure", 2)]
 
 
+TURNS = """
+    import os, pathlib, pytest
+
+    def test_first():
+        mark = pathlib.Path(os.environ["HOME"], "tried")
+        if mark.exists():
+            {then}
+        else:
+            mark.touch()
+            assert False, "the first time"
+
+    def test_after(): pass
+"""
+
+
+@pytest.mark.parametrize("then", ["pytest.skip('not now')", "os._exit(0)"])
+def test_a_failure_that_does_not_pass_at_a_further_attempt_stays_one(bench: Bench, then: str) -> None:
+    outcome = bench.request({"reruns": 1}, test_x=TURNS.format(then=then))
+    assert outcome.kind is OutcomeKind.FAILED
+    assert [(one.test, one.message, one.attempts) for one in outcome.failures] == [
+        ("test_x.py::test_first", "AssertionError: the first time", 2)
+    ]
+
+
+def test_a_further_attempt_does_not_speak_for_tests_that_never_ran(bench: Bench) -> None:
+    outcome = bench.request({"reruns": 1, "arguments": ("--exitfirst",)}, test_x=TURNS.format(then="pass"))
+    problem = bench.ended(OutcomeKind.TRUNCATED_REPORT, outcome)
+    assert "1 tests were never run, first test_x.py::test_after" in problem.message
+
+
 def test_all_skipped_passes_only_where_that_is_asked_for(bench: Bench) -> None:
     skipped = "import pytest\n@pytest.mark.skip\ndef test_x(): pass\n"
     bench.ended(OutcomeKind.NOTHING_COLLECTED, bench.run(test_x=skipped))

@@ -252,6 +252,54 @@ def test_what_failed_the_last_time_comes_first(site: SuiteSite) -> None:
     assert (desk[0].tests.folder / "order").read_text(encoding="utf-8").split() == ["b2", "b1", "a2"]
 
 
+FLAKY = """
+    import os, pathlib, pytest, signal, toywheel
+
+    def tries(name):
+        with pathlib.Path(os.environ["HOME"], name).open("a+") as stream:
+            stream.write("x")
+            stream.seek(0)
+            return len(stream.read())
+
+    @pytest.mark.parametrize("value", ["a::b [c]"])
+    def test_flaky(value): assert tries("flaky") > 1, "only the first time"
+    def test_bad(): assert False, f"attempt {tries('bad')}"
+    def test_good(): assert tries("good") == 1
+    def test_crashes():
+        tries("crashes")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_fails_is_tried_again_and_counted_and_what_crashes_is_not(site: SuiteSite) -> None:
+    site.write({"test_x": FLAKY})
+    result = site.run(desk={"reruns": 2})
+    told = {name.partition("::")[2]: (test.outcome, test.attempts, test.message) for name, test in result.tests.items()}
+    assert told.pop("test_flaky[a::b [c]]") == ("passed", 2, "AssertionError: only the first time")
+    assert told.pop("test_bad") == ("failed", 3, "AssertionError: attempt 3")
+    assert told.pop("test_good") == ("passed", 1, "")
+    assert told.pop("test_crashes")[:2] == ("crashed", 1)
+    assert (site.folder / "crashes").read_text(encoding="utf-8") == "x"
+    assert [(one.attempts, one.message) for one in result.flaky] == [(2, "AssertionError: only the first time")]
+
+
+def test_processes_that_run_at_once_have_a_gpu_each(site: SuiteSite) -> None:
+    names = ("test_a", "test_b", "test_c")
+    source = "import os, toywheel\ndef test_one(): open('seen', 'a').write(os.environ['HIP_VISIBLE_DEVICES'] + ' ')\n"
+    site.write(dict.fromkeys(names, source))
+    desks: list[Desk] = []
+    original = site.desk
+
+    def keep(**more: object) -> Desk:
+        desks.append(original(**more))
+        return desks[0]
+
+    site.desk = keep  # type: ignore[method-assign]
+    assert site.run(desk={"seats": ({"HIP_VISIBLE_DEVICES": "5"}, {"HIP_VISIBLE_DEVICES": "7"})}, jobs=2).passed
+    seen = (desks[0].tests.folder / "seen").read_text(encoding="utf-8").split()
+    assert (len(seen), set(seen)) == (3, {"5", "7"})
+
+
 def test_two_tests_of_one_name_count_as_one_that_passes_when_both_do(site: SuiteSite) -> None:
     site.write(
         {

@@ -35,6 +35,7 @@ __all__ = [
     "prove_set",
     "reinstall_line",
     "requirement",
+    "seen",
     "set_id",
     "without",
 ]
@@ -209,9 +210,14 @@ def _stated(path: Path) -> dict[str, str]:
         return {}
 
 
-def detected() -> tuple[str, ...]:
-    """Return the GPU targets of this machine."""
+def seen() -> tuple[str, ...]:
+    """Return the targets of the GPUs that programs see here."""
     return detect_targets(find_module(_core().module))
+
+
+def detected() -> tuple[str, ...]:
+    """Return the GPU targets to choose packages by: of what programs see, or where every GPU is hidden from them, of all that are here."""
+    return seen() or detect_targets(find_module(_core().module), settings={})
 
 
 def chosen_package(key: str) -> Package:

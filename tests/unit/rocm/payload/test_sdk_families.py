@@ -33,7 +33,7 @@ def _set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(_packages, "description", lambda: SET)
     monkeypatch.setattr(_cli, "description", lambda: SET)
     monkeypatch.setattr(_packages, "find_module", lambda _module: None)
-    monkeypatch.setattr(_packages, "detect_targets", lambda _core: ())
+    monkeypatch.setattr(_packages, "detect_targets", lambda _core, **_: ())
     monkeypatch.setattr(_cli, "detected", lambda: ())
     monkeypatch.chdir(tmp_path)
 
@@ -62,7 +62,14 @@ def test_the_one_that_is_installed_is_used(monkeypatch: pytest.MonkeyPatch, tmp_
 
 def test_of_several_the_one_for_the_gpu_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install(monkeypatch, tmp_path, *FAMILIES)
-    monkeypatch.setattr(_packages, "detect_targets", lambda _core: ("gfx1201",))
+    monkeypatch.setattr(_packages, "detect_targets", lambda _core, **_: ("gfx1201",))
+    assert _packages.chosen_package("libraries") is LIBRARIES[1]
+
+
+def test_a_gpu_that_is_hidden_still_says_whose_package_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    install(monkeypatch, tmp_path, *FAMILIES)
+    monkeypatch.setattr(_packages, "detect_targets", lambda _core, settings=None: () if settings is None else ("gfx1201",))
+    assert _packages.seen() == ()
     assert _packages.chosen_package("libraries") is LIBRARIES[1]
 
 
@@ -76,7 +83,7 @@ def test_of_several_the_one_for_the_gpu_is_used(monkeypatch: pytest.MonkeyPatch,
 )
 def test_of_several_none_is_guessed(gpus: tuple[str, ...], said: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install(monkeypatch, tmp_path, *FAMILIES)
-    monkeypatch.setattr(_packages, "detect_targets", lambda _core: gpus)
+    monkeypatch.setattr(_packages, "detect_targets", lambda _core, **_: gpus)
     with pytest.raises(SdkError, match=said) as error:
         _packages.chosen_package("libraries")
     assert "libraries is installed for gfx120X-all, gfx94X-dcgpu" in str(error.value)
@@ -88,7 +95,7 @@ def test_none_installed_names_the_line_for_each(monkeypatch: pytest.MonkeyPatch)
         _packages.chosen_package("libraries")
     assert 'pip install "rocm[libraries-gfx94x-dcgpu]==7.10.0"' in str(error.value)
     assert 'pip install "rocm[libraries-gfx120x-all]==7.10.0"' in str(error.value)
-    monkeypatch.setattr(_packages, "detect_targets", lambda _core: ("gfx942",))
+    monkeypatch.setattr(_packages, "detect_targets", lambda _core, **_: ("gfx942",))
     assert _packages.chosen_package("libraries") is LIBRARIES[0]
 
 

@@ -21,6 +21,21 @@ def topology(folder: Path, *versions: int) -> Path:
     return folder
 
 
+def test_gpus_that_are_hidden_are_not_seen_and_the_program_is_not_asked_for_them(tmp_path: Path) -> None:
+    nodes = topology(tmp_path / "nodes", 0, 90402, *[110000] * 9, 120001)
+    core = program(tmp_path / "core", "echo gfx906")
+
+    def seen(**settings: str) -> tuple[str, ...]:
+        return detect_targets(core, topology=nodes, settings=settings)
+
+    assert seen() == ("gfx1100", "gfx1201", "gfx942")
+    # The tenth of the driver's nodes comes after the second.
+    assert seen(HIP_VISIBLE_DEVICES="10,0") == ("gfx1201", "gfx942")
+    assert seen(ROCR_VISIBLE_DEVICES="10,0", HIP_VISIBLE_DEVICES="1") == ("gfx942",)
+    for hidden in ("-1", "no number", "9" * 5000):
+        assert seen(CUDA_VISIBLE_DEVICES=hidden) == ()
+
+
 def program(folder: Path, text: str) -> Path:
     path = folder / "lib/llvm/bin/offload-arch"
     path.parent.mkdir(parents=True)

@@ -10,12 +10,17 @@ from .. import find_libraries
 from .._devices import installed_devices
 from .._dist_info import description
 from .._packages import install_line
-from .utils import RocmTest, gpus, installed, not_installed
+from .utils import RocmTest, gpus, installed, not_installed, ran_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from .._devices import Device
+
+_BYTES = 1 << 20
+_FILL = 0xA5
+_TO_HOST = 2
+"""``hipMemcpyDeviceToHost``."""
 
 
 class DeviceTest(RocmTest):
@@ -67,6 +72,42 @@ class DeviceTest(RocmTest):
         if not gpus():
             self.skipTest("no AMD GPU is found here")
         count = ctypes.c_int(0)
-        status = ctypes.CDLL(str(find_libraries("amdhip64")[0])).hipGetDeviceCount(ctypes.byref(count))
+        status = _runtime().hipGetDeviceCount(ctypes.byref(count))
         self.assertEqual(status, 0, msg="hipGetDeviceCount fails: may this user open /dev/kfd and /dev/dri?")
         self.assertGreater(count.value, 0, msg="the runtime sees no GPU")
+
+    def test_gpus_keep_what_is_written(self) -> None:
+        """Each GPU fills memory, which the runtime lets a kernel of its own do, and gives it back as it should be."""
+        if not gpus():
+            self.skipTest("no AMD GPU is found here")
+        hip, count = _runtime(), ctypes.c_int(0)
+        hip.hipGetDeviceCount(ctypes.byref(count))
+        self.assertGreater(count.value, 0, msg="the runtime sees no GPU")
+        kept = []
+        for number in range(count.value):
+            with self.subTest(device=number):
+                self._keeps(hip, number)
+                kept.append(number)
+        # Which device is of which target is not known here: where there are several targets, none is claimed.
+        if len(kept) == count.value and len(gpus()) == 1:
+            ran_on.update(gpus())
+
+    def _keeps(self, hip: ctypes.CDLL, number: int) -> None:
+        place, back = ctypes.c_void_p(), (ctypes.c_ubyte * _BYTES)()
+        self._succeeds(hip, "hipSetDevice", ctypes.c_int(number))
+        self._succeeds(hip, "hipMalloc", ctypes.byref(place), ctypes.c_size_t(_BYTES))
+        try:
+            self._succeeds(hip, "hipMemset", place, ctypes.c_int(_FILL), ctypes.c_size_t(_BYTES))
+            self._succeeds(hip, "hipMemcpy", back, place, ctypes.c_size_t(_BYTES), ctypes.c_int(_TO_HOST))
+        finally:
+            hip.hipFree(place)
+        wrong = sum(byte != _FILL for byte in back)
+        self.assertEqual(wrong, 0, msg=f"{wrong} of {_BYTES} bytes are not what the GPU was told to write")
+
+    def _succeeds(self, hip: ctypes.CDLL, function: str, *arguments: object) -> None:
+        status = getattr(hip, function)(*arguments)
+        self.assertEqual(status, 0, msg=f"{function} fails with the HIP error {status}")
+
+
+def _runtime() -> ctypes.CDLL:
+    return ctypes.CDLL(str(find_libraries("amdhip64")[0]))

@@ -16,7 +16,7 @@ from unittest import mock
 from .._dist_info import description
 from .._errors import SdkError
 from .._packages import FAMILY_VARIABLE, set_id
-from .utils import gpus, installed_families
+from .utils import gpus, installed_families, ran_on
 
 __all__ = ["run_suites"]
 
@@ -127,6 +127,7 @@ def _document(suites: list[_Suite], status: str) -> dict[str, object]:
         "set_id": _set_id(),
         "python": platform.python_version(),
         "gpus": list(gpus()),
+        "ran_on": sorted(ran_on),
         "suites": {
             suite.name: {
                 "status": suite.status,

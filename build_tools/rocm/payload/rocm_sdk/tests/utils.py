@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from .._dist_info import description
 from .._libraries import find_libraries, here, may_lack
-from .._packages import detected, extra_for, find_module, folder_of, install_line, module_beside
+from .._packages import extra_for, find_module, folder_of, install_line, module_beside, seen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,6 +36,7 @@ __all__ = [
     "load_each",
     "missing_libraries",
     "not_installed",
+    "ran_on",
     "recorded_faults",
     "run",
     "script_path",
@@ -43,6 +44,9 @@ __all__ = [
 ]
 
 LIBRARY = re.compile(r"(\.so(\.\d+)*|\.dll)$")
+ran_on: set[str] = set()
+"""The GPU targets on which a test made the GPU work, as far as tests can tell."""
+
 _SECONDS = 120
 _LOAD = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
 
@@ -111,8 +115,8 @@ def not_installed(key: str) -> str:
 
 @functools.cache
 def gpus() -> tuple[str, ...]:
-    """Return the GPU targets of this machine."""
-    return detected()
+    """Return the targets of the GPUs that this process sees."""
+    return seen()
 
 
 def run(command: Sequence[str | Path], *, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
