@@ -339,6 +339,12 @@ def _matrix(_command: Command, _project: ProjectName | None, workplace: Workplac
     return matrix(workplace, built_before=built_before)
 
 
+def _notify(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.notify import notify  # noqa: PLC0415
+
+    return notify(workplace)
+
+
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
@@ -376,6 +382,7 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "matrix": _matrix,
     "preflight": _preflight,
     "docker_run": _docker_run,
+    "notify": _notify,
     "show-config": _show_config,
     "show-hipify": _show_hipify,
     "save-patches": _save_patches,

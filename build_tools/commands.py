@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,15 +24,15 @@ from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
 from build_tools.options.fronts import nox_words
 from build_tools.options.helping import help_text
 from build_tools.options.resolve import resolve
+from build_tools.options.secrets import secrets_of_call, secrets_of_settings
 from build_tools.options.target_variables import with_target_variables
 from build_tools.options.values import close_to
 from build_tools.process import Runner, base_environment, mask, printable
 from build_tools.shown import shown
 from build_tools.types import Platform, ProjectName
-from build_tools.urls import secrets_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from build_tools.options.model import Settings
     from build_tools.options.resolve import Resolved
@@ -57,9 +57,6 @@ NOX_COMMANDS: Final = tuple(command for command in COMMANDS.values() if command.
 _LOGGING: Final = ("boto3", "botocore", "py_serializable", "s3transfer", "urllib3")
 _INTERRUPTED: Final = 130
 _UNHEARD: Final = 141
-_LEAST_SECRET: Final = 6
-"""Shorter values are no secrets, and masking them would blot words out everywhere."""
-
 _ENDING_SIGNALS: Final = ("SIGTERM", "SIGHUP", "SIGBREAK")
 
 
@@ -192,7 +189,7 @@ class _Edge:
         self.json = "--json" in call.arguments
         self.traceback = False
         self.settings: Settings | None = None
-        self.secrets = _secrets(call.machine, call.arguments)
+        self.secrets = secrets_of_call(call.machine, call.arguments)
         self.console = console_for(call.machine, json=self.json, mask=self._fit_to_show)
 
     def _fit_to_show(self, text: str) -> str:
@@ -219,8 +216,7 @@ class _Edge:
         variables = target_variables(folder, about)
         resolved = with_target_variables(resolved, call.command, variables, call.machine)
         self.settings = resolved.settings
-        given = {**resolved.settings.build_env, **resolved.settings.env}
-        self.secrets |= _secrets(given, _texts(resolved.settings))
+        self.secrets |= secrets_of_settings(resolved.settings)
         self.json, self.traceback = resolved.settings.json, resolved.settings.traceback
         kept = call.command.kept and not resolved.settings.dry_run
         log = resolved.settings.work_dir / "logs" / f"{call.session}.log" if kept else None
@@ -315,33 +311,6 @@ def _processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-def _secrets(machine: Mapping[str, str], given: Iterable[str]) -> frozenset[str]:
-    """Return what must never be shown: values of the environment whose name says so, and what is secret in addresses.
-
-    Parameters
-    ----------
-    machine
-        The machine's environment; addresses count in what children get of it and in pip's settings.
-    given
-        Texts that a person gave: arguments, values of options.
-    """
-    words = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "ACCESS_KEY", "API_KEY", "APIKEY", "PRIVATE_KEY")
-    named = (
-        value for name, value in machine.items() if any(word in name.upper() for word in words) and len(value) >= _LEAST_SECRET
-    )
-    inherited = base_environment(machine).values()
-    of_pip = [value for name, value in machine.items() if name.upper().startswith("PIP_")]
-    return frozenset(named).union(*map(secrets_in, (*inherited, *of_pip, *given)))
-
-
-def _texts(settings: Settings) -> Iterator[str]:
-    """Return every text among the values of the options."""
-    for entry in fields(settings):
-        value = getattr(settings, entry.name)
-        for part in value.values() if isinstance(value, Mapping) else (value,):
-            yield from (text for text in (part if isinstance(part, tuple) else (part,)) if isinstance(text, str))
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ __all__ = [
     "is_unclear",
     "is_url",
     "mask_userinfo",
+    "parts_of_secret",
     "redact",
     "secrets_in",
     "userinfo_of",
@@ -37,6 +38,7 @@ _PORT: Final = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
 _ENDS_ONE: Final = re.compile(r"[\s\"'<>`]")
 """What ends an address in a text, so that nobody finds the rest of one that holds it."""
 
+_PARTS: Final = re.compile(r"[/:@?&=#,;+]")
 _ENDS_QUERY: Final = re.compile(r"[#\s\"'<>`]")
 _PLACEHOLDER: Final = "USER:PASSWORD"
 """What hints have in the place of a user and a password."""
@@ -143,6 +145,20 @@ def secrets_in(text: str) -> frozenset[str]:
     ['abcdef123']
     """
     return frozenset(secret for word in text.split() for secret in _secrets_of(word))
+
+
+def parts_of_secret(text: str) -> frozenset[str]:
+    """Return what must not be shown of addresses that are secret as a whole, such as one that holds the tokens of a chat: all but short parts.
+
+    >>> sorted(parts_of_secret("slack://TokenAbc/ci"))
+    ['TokenAbc', 'TokenAbc/ci', 'slack://TokenAbc/ci']
+    """
+    found: set[str] = set()
+    for word in text.split():
+        rest = word.partition("://")[2]
+        pieces = [word, rest, *_PARTS.split(rest)]
+        found.update(piece for text in pieces for piece in (text, unquote(text)) if len(piece) >= _LEAST_PASSWORD)
+    return frozenset(found)
 
 
 def _secrets_of(word: str) -> Iterator[str]:

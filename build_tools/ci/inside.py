@@ -34,7 +34,7 @@ _GROUPS: Final = ("video", "render")
 
 def passed_names(machine: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names of the machine's environment that a container gets: options, what CI says of the run, and stores' credentials."""
-    ours = {option.environment for option in OPTIONS.values() if option.group == "image"}
+    ours = {option.environment for option in OPTIONS.values() if option.group == "image" or option.secret}
     others = {name for option in OPTIONS.values() if not _is_of_image(option) for name in option.other_environment}
     found = (
         name

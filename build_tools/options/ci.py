@@ -35,3 +35,26 @@ class CiOptions:
         "Leave out projects that no file changed since this commit is about, in the clone.",
         metavar="COMMIT",
     )
+    results: str | None = declare(
+        None,
+        "text",
+        "what",
+        "How the jobs of a run ended: JSON as a workflow's toJSON(needs) has it, or @FILE with it.",
+        metavar="JSON|@FILE",
+    )
+    notify_urls: str | None = declare(
+        None,
+        "text",
+        "where",
+        "Who is told: addresses as apprise takes them, parted by blanks. None is no failure: nobody is told.",
+        metavar="URLS",
+        secret=True,
+    )
+    previous: str | None = declare(
+        None,
+        "choice",
+        "what",
+        "How the run before this one ended; without it, GitHub is asked.",
+        choices=("failure", "success"),
+        metavar="HOW",
+    )

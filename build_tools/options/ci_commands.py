@@ -1,4 +1,4 @@
-"""The commands of continuous integration: images, containers, matrices."""
+"""The commands of continuous integration: images, containers, matrices, messages."""
 
 from __future__ import annotations
 
@@ -72,6 +72,12 @@ CI_COMMANDS: Final = (
             "changed-since",
             *COMMON,
         ),
+    ),
+    Command(
+        name="notify",
+        front="nox",
+        summary="Tell people that jobs of a run failed, or are well again, and how to repeat what failed.",
+        option_names=("results", "notify-urls", "previous", "dry-run", *COMMON),
     ),
 )
 """In the order of the reference page."""

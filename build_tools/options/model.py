@@ -16,12 +16,12 @@ from build_tools.options.what import WhatOptions
 from build_tools.options.where import WhereOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from build_tools.options.option import Option
 
-__all__ = ["OPTIONS", "Settings"]
+__all__ = ["OPTIONS", "Settings", "option_of_variable"]
 
 
 # The fields of the last base come first: that is the order of the help and of the reference page.
@@ -38,3 +38,12 @@ class Settings(SuiteOptions, HowOptions, CiOptions, MachineOptions, ImageOptions
 
 
 OPTIONS: Final[Mapping[str, Option]] = {option.name: option for option in declared(Settings)}
+
+
+def option_of_variable(name: str, projects: Iterable[str]) -> tuple[Option | None, str | None]:
+    """Return the option that a variable of the environment gives, and the project that it is about; None for each that there is not."""
+    for option in OPTIONS.values():
+        if not option.per_project and name in {option.environment, *option.other_environment}:
+            return option, None
+    of_projects = ((option, project) for option in OPTIONS.values() if option.per_project for project in projects)
+    return next(((option, project) for option, project in of_projects if name == option.environment_of(project)), (None, None))

@@ -44,7 +44,7 @@ class Option:
     ``names`` is a comma list, ``requirements`` are parted by blanks, ``locations``, ``patterns`` and ``assignments`` (``NAME=VALUE``) are
     repeatable; a ``flag-or-text`` is a flag that may have a text. ``words`` are texts
     that a location takes for themselves. ``short_for`` are flags without a value that stand for one of the option's, each with that value. ``per_project`` makes one option per project, its flag in
-    the form ``--<project>-<name>``. Options with the same ``says`` say the same thing differently.
+    the form ``--<project>-<name>``. Options with the same ``says`` say the same thing differently. What a ``secret`` one holds is never shown.
     """
 
     name: str
@@ -61,6 +61,7 @@ class Option:
     per_project: bool = False
     says: str | None = None
     negative: bool = False
+    secret: bool = False
 
     @property
     def flag(self) -> str:

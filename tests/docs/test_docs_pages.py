@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import tomllib
 from typing import TYPE_CHECKING
@@ -10,21 +9,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from build_tools.config.project import project_names
-from tests.support.pages import anchors, broken_links, find_pages, linked_pages, shown_commands, what_is_wrong
+from build_tools.options.command_line import development_sessions, fault_of_line
+from tests.support.pages import anchors, broken_links, find_pages, linked_pages, shown_commands
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def development_sessions(clone: Path) -> set[str]:
-    """Return the sessions that the noxfile declares itself: those that are not made from the table of commands."""
-    names = set()
-    for node in ast.parse((clone / "noxfile.py").read_text(encoding="utf-8")).body:
-        for decorator in node.decorator_list if isinstance(node, ast.FunctionDef) else ():
-            if isinstance(node, ast.FunctionDef) and ast.unparse(decorator).startswith("nox.session"):
-                found = re.search(r"name='([^']+)'", ast.unparse(decorator))
-                names.add(found[1] if found else node.name)
-    return names
 
 
 def test_links_lead_somewhere(clone: Path) -> None:
@@ -39,7 +28,7 @@ def test_every_page_below_docs_can_be_reached_from_the_index(clone: Path) -> Non
 
 
 def test_commands_that_pages_show_are_ones_that_we_have(clone: Path) -> None:
-    others = development_sessions(clone)
+    others = development_sessions((clone / "noxfile.py").read_text(encoding="utf-8"))
     assert {"lint", "tests", "docs", "pins"} <= others
     shown = [command for page in find_pages(clone) for command in shown_commands(page)]
     assert shown
@@ -47,7 +36,7 @@ def test_commands_that_pages_show_are_ones_that_we_have(clone: Path) -> None:
         f"{command}: {problem}"
         for command in shown
         if (
-            problem := what_is_wrong(command.words, projects=project_names(clone / "external-builds"), others=others, clone=clone)
+            problem := fault_of_line(command.words, projects=project_names(clone / "external-builds"), others=others, clone=clone)
         )
     ]
     assert wrong == []
@@ -144,5 +133,5 @@ def test_command_lines_are_found_in_blocks_and_sentences(page: Path) -> None:
     ids=str,
 )
 def test_wrong_command_lines_are_told(line: str, problem: str | None, tmp_path: Path) -> None:
-    found = what_is_wrong(line.split(), projects=["sample", "big-one"], others={"lint", "tests"}, clone=tmp_path)
+    found = fault_of_line(line.split(), projects=["sample", "big-one"], others={"lint", "tests"}, clone=tmp_path)
     assert (found is None) if problem is None else (found is not None and problem in found), found

@@ -18,11 +18,15 @@ __all__ = ["GitHubDouble", "github_api", "run_row"]
 
 @dataclass
 class GitHubDouble:
-    """What the server knows, and what it was asked: ``branches`` has the commits of each, newest first; ``runs`` those of each workflow."""
+    """What the server knows, and what it was asked.
+
+    ``branches`` has the commits of each, newest first; ``runs`` those of each workflow, ``attempts`` those at a run, by its and their number.
+    """
 
     repository: str = "ROCm/TheRock"
     branches: dict[str, list[str]] = field(default_factory=dict)
     runs: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    attempts: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     token: str | None = None
     limited: bool = False
     body: bytes | None = None
@@ -45,6 +49,8 @@ class GitHubDouble:
             case ["commits", digits]:
                 known = {commit for commits in self.branches.values() for commit in commits if commit.startswith(digits)}
                 return {"sha": known.pop()} if len(known) == 1 else None
+            case ["actions", "runs", number, "attempts", attempt]:
+                return self.attempts.get((number, attempt))
             case ["actions", "runs"]:
                 rows = [row for rows in self.runs.values() for row in rows]
             case ["actions", "workflows", file, "runs"]:

@@ -11,21 +11,15 @@ from urllib.parse import unquote, urlsplit
 
 from markdown_it import MarkdownIt
 
-from build_tools.errors import HipwrightError
-from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
-from build_tools.options.resolve import resolve
+from build_tools.options.command_line import FRONTS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from markdown_it.token import Token
 
-FRONTS = (("nox",), ("invoke",), ("python3", "noxw.py"), ("uvx", "nox"), ("pipx", "run", "nox"))
-"""How a command line of ours begins."""
-
 SHELLS = frozenset({"", "sh", "bash", "shell", "console", "text"})
-NOX_FLAGS = frozenset({"-l", "--list", "-r", "-R", "--version", "--help", "-h"})
 PLACEHOLDER = re.compile(r"[<>…]|\.\.\.|\bARGS\b")
 
 
@@ -109,78 +103,6 @@ def shown_commands(page: Path) -> list[Shown]:
         if ours and not PLACEHOLDER.search(text):
             found.append(Shown(page=page, line=line, words=tuple(words)))
     return found
-
-
-def what_is_wrong(words: Sequence[str], *, projects: Sequence[str], others: Collection[str], clone: Path) -> str | None:
-    """Return why a command line would be refused, or None.
-
-    Parameters
-    ----------
-    words
-        The command line.
-    projects
-        All project names.
-    others
-        Sessions outside the option model: those for development, whose arguments belong to the tools that they run.
-    clone
-        The clone.
-    """
-    rest = list(words)
-    front = next(front for front in FRONTS if tuple(rest[: len(front)]) == front)
-    rest = rest[len(front) :]
-    invoke = front == ("invoke",)
-    if front == ("python3", "noxw.py") and rest[:1] == ["invoke"]:
-        invoke, rest = True, rest[1:]
-    if invoke:
-        names, arguments = rest[:1], rest[1:]
-        if names and names[0].startswith("-"):
-            return None
-    else:
-        divider = rest.index("--") if "--" in rest else len(rest)
-        try:
-            names = _sessions(rest[:divider])
-        except ValueError as error:
-            return str(error)
-        arguments = rest[divider + 1 :]
-    for name in names:
-        if not invoke and name in others:
-            continue
-        command = _command(name, projects, "invoke" if invoke else "nox")
-        if command is None:
-            return f"there is no {'task' if invoke else 'session'} {name}"
-        try:
-            resolve(command, arguments, environment={}, typed_in=clone, clone=clone / "nowhere", projects=projects)
-        except HipwrightError as error:
-            return error.message
-    return None
-
-
-def _sessions(arguments: Sequence[str]) -> list[str]:
-    names: list[str] = []
-    expecting = False
-    for word in arguments:
-        if word in {"-s", "--session", "--sessions", "-e"}:
-            expecting = True
-        elif word.startswith("-"):
-            if word not in NOX_FLAGS:
-                message = f"nox option {word} is not one that our pages use"
-                raise ValueError(message)
-            expecting = False
-        elif expecting:
-            names.append(word)
-        else:
-            message = f"{word} stands where nox takes none"
-            raise ValueError(message)
-    if expecting and not names:
-        message = "-s names no session"
-        raise ValueError(message)
-    return names
-
-
-def _command(name: str, projects: Sequence[str], front: str) -> Command | None:
-    by_session = {command.session_of(project): command for command in PROJECT_COMMANDS.values() for project in projects}
-    command = COMMANDS.get(name) or by_session.get(name)
-    return command if command is not None and command.front == front else None
 
 
 def _parse(page: Path) -> list[Token]:

@@ -143,6 +143,17 @@ class GitHub:
         runs = (self._run(row) for row in rows if is_commit_id(row.head_sha) and row.id > 0)
         return tuple(sorted(runs, key=lambda run: (run.created, int(run.run_id)), reverse=True))
 
+    def attempt(self, run_id: str, number: int) -> WorkflowRun | None:
+        """Return one attempt at a run, of which the first has the number 1; None when GitHub shows no such attempt.
+
+        Raises
+        ------
+        HipwrightError
+            ``source-unreachable``.
+        """
+        row = self._get(f"actions/runs/{quote(run_id, safe='')}/attempts/{number}", {}, _Run)
+        return None if row is None else self._run(row)
+
     def _run(self, row: _Run) -> WorkflowRun:
         head = row.head_repository
         return WorkflowRun(

@@ -1,0 +1,103 @@
+"""How the jobs of a run ended, as a workflow's ``toJSON(needs)`` tells it, and facts of the run from the runner's variables."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import msgspec
+
+from build_tools.errors import HipwrightError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["JobResult", "RunFacts", "read_results", "run_facts"]
+
+_SERVER: Final = "https://github.com"
+
+
+class JobResult(msgspec.Struct, frozen=True):
+    """How one job ended, and what it handed on.
+
+    GitHub says ``cancelled`` of a job that ran past its time limit, too.
+    """
+
+    result: Literal["success", "failure", "cancelled", "skipped"]
+    outputs: dict[str, str] = {}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunFacts:
+    """What the runner says of the run in progress; texts are empty where it says nothing.
+
+    ``file`` is the name of the workflow's file; ``inputs`` are what a person gave when starting it.
+    """
+
+    workflow: str = ""
+    file: str = ""
+    repository: str = ""
+    run_id: str = ""
+    attempt: int = 1
+    branch: str = ""
+    commit: str = ""
+    event: str = ""
+    server: str = _SERVER
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str | None:
+        """The run's page."""
+        if not self.repository or not self.run_id:
+            return None
+        return f"{self.server}/{self.repository}/actions/runs/{self.run_id}"
+
+
+def read_results(text: str) -> dict[str, JobResult]:
+    """Return how each job ended.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` for what no ``toJSON(needs)`` comes to, and for results of no job: nothing is known then.
+    """
+    hint = "a workflow says HIPWRIGHT_RESULTS: ${{ toJSON(needs) }}, in a job that needs all others"
+    try:
+        results = msgspec.json.decode(text.encode(), type=dict[str, JobResult])
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise HipwrightError("bad-option-value", f"--results is not what toJSON(needs) comes to: {error}", hint=hint) from error
+    if not results:
+        raise HipwrightError("bad-option-value", "--results tells of no job", hint=hint)
+    return results
+
+
+def run_facts(machine: Mapping[str, str]) -> RunFacts:
+    """Return what the variables of GitHub's runner say of the run in progress."""
+    attempt = machine.get("GITHUB_RUN_ATTEMPT", "")
+    return RunFacts(
+        workflow=machine.get("GITHUB_WORKFLOW", ""),
+        # OWNER/NAME/.github/workflows/FILE@refs/heads/BRANCH
+        file=machine.get("GITHUB_WORKFLOW_REF", "").partition("@")[0].rpartition("/")[2],
+        repository=machine.get("GITHUB_REPOSITORY", ""),
+        run_id=machine.get("GITHUB_RUN_ID", ""),
+        attempt=int(attempt) if attempt.isdecimal() else 1,
+        branch=machine.get("GITHUB_REF_NAME", ""),
+        commit=machine.get("GITHUB_SHA", ""),
+        event=machine.get("GITHUB_EVENT_NAME", ""),
+        server=machine.get("GITHUB_SERVER_URL", "").rstrip("/") or _SERVER,
+        inputs=_inputs(machine.get("GITHUB_EVENT_PATH", "")),
+    )
+
+
+def _inputs(file: str) -> dict[str, str]:
+    """Return the inputs that the event's file has; none where there is no such file, or no person started the run."""
+    try:
+        event: Any = json.loads(Path(file).read_bytes()) if file else {}
+    except (OSError, ValueError):
+        return {}
+    inputs = event.get("inputs") if isinstance(event, dict) else None
+    if not isinstance(inputs, dict):
+        return {}
+    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in inputs.items()}
