@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from build_tools.pipeline.engine import Done
     from build_tools.receipts.check import CheckReport
     from build_tools.receipts.lock import LockedProject
-    from build_tools.receipts.snapshot import PublishedIndex
+    from build_tools.receipts.snapshot import IndexedFile, PublishedIndex
     from build_tools.receipts.values import BuiltWheels, Sdk, SourceTree
     from build_tools.receipts.verdict import Promotion, Verdict
     from build_tools.sources.own import OwnTree
@@ -54,7 +54,8 @@ class Chain:
     dry run found that it would do, with the reason. ``locked_before`` is the lock entry that this run replaced. ``own_tree`` is a tree of
     the person's own as it was read when it was locked. ``developed`` says where a build in the tree itself has left what. ``before`` are the builds of other projects that it is built with, once they are
     found. ``ruled_out`` says why it is skipped. ``put`` are the wheels in the folder that ``--dist-dir`` names.
-    ``upload_plan`` is what a dry run found that publishing would write.
+    ``upload_plan`` and ``promotion_plan`` are what a dry run found that publishing and promoting would do; ``promised`` are files that
+    it found would be promoted before.
     """
 
     project: Project
@@ -70,6 +71,8 @@ class Chain:
     ruled_out: RuledOut | None = None
     put: tuple[Path, ...] = ()
     upload_plan: dict[str, Any] | None = None
+    promotion_plan: dict[str, Any] | None = None
+    promised: tuple[IndexedFile, ...] = ()
 
     @property
     def folder(self) -> Path:

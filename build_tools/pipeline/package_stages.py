@@ -32,12 +32,13 @@ from build_tools.pipeline.built_with import (
 from build_tools.pipeline.bundling import files_inside, runs_with, with_rocm_inside
 from build_tools.pipeline.check_demands import chain_demands, demand_parts
 from build_tools.pipeline.engine import RECEIPT, Making, Work, input_digest, stage_folder, watch
+from build_tools.pipeline.promote_stage import plan_chain_promotion, promote_chain
+from build_tools.pipeline.promoting import override_of
 from build_tools.pipeline.publish_stage import plan_chain, publish_chain
-from build_tools.pipeline.publishing import group_of, layout_to_publish, missing_from, refuse_unpromoted
+from build_tools.pipeline.publishing import group_of, layout_to_publish, missing_from, store_of_channels
 from build_tools.pipeline.standing_sources import source_parts
 from build_tools.pipeline.test_stage import devices_to_test_on, reach_verdicts
 from build_tools.pipeline.verdict_keeping import keep_verdict
-from build_tools.publish.promote import promote
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import plain, to_json
 from build_tools.receipts.stage import BuildResult, CheckResult, PromoteResult, PublishResult, SdkResult, StageReceipt, TestResult
@@ -305,13 +306,10 @@ def promote_work(chain: Chain) -> Work:
     place = chain.workplace
     channel = load_channels().find_channel(place.settings.channel)
     index = chain.index()
-    address = place.store_address
+    address, override = store_of_channels(place), override_of(place)
 
     def make(making: Making) -> PromoteResult:
-        source = place.open_store(writing=False, address=index.store)
-        target = place.open_store(writing=True)
-        refuse_unpromoted(chain, channel.prefix, target)
-        promotion = promote(index, chain.verdicts(), channel=channel, source=source, target=target, say=place.console.say)
+        promotion = promote_chain(chain, channel)
         write_bytes(making.folder / "promotion.json", to_json(promotion))
         return PromoteResult(value=promotion)
 
@@ -323,8 +321,10 @@ def promote_work(chain: Chain) -> Work:
         "verdict": _digest_of(chain, Stage.TEST),
         "channel": digest.of_value(plain(channel)),
         "store": place.store_identity(address),
+        **({"override": override} if override is not None else {}),
     }
-    return _work(chain, Stage.PROMOTE, parts, make, after=(Stage.LOCK, Stage.PUBLISH, Stage.TEST), intact=intact)
+    work = _work(chain, Stage.PROMOTE, parts, make, after=(Stage.LOCK, Stage.PUBLISH, Stage.TEST), intact=intact)
+    return replace(work, plan=lambda: plan_chain_promotion(chain, channel))
 
 
 def _work(

@@ -15,6 +15,7 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.files import free_space, make_folder
 from build_tools.pipeline.build_wishes import wishes_of
 from build_tools.pipeline.build_workshop import refuse_cache_options, workshop_folder
+from build_tools.pipeline.promoting import override_of
 from build_tools.pipeline.publishing import layout_to_publish
 from build_tools.types import Platform, Stage
 
@@ -44,7 +45,7 @@ def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -
     Raises
     ------
     HipwrightError
-        ``bad-option-value``, ``missing-tool``, ``bad-data-file``, ``unknown-channel``, ``store-unusable``, ``no-tests``, ``folder-not-writable`` or ``disk-space``.
+        ``bad-option-value``, ``option-conflict``, ``missing-tool``, ``bad-data-file``, ``unknown-channel``, ``store-unusable``, ``no-tests``, ``folder-not-writable`` or ``disk-space``.
     """
     settings = workplace.settings
     _judge_work_dir(workplace)
@@ -54,6 +55,12 @@ def look_ahead(projects: Sequence[Project], last: Stage, workplace: Workplace) -
     address, outputs = layout_to_publish(workplace)
     outputs.pytorch(settings.artifact_group or "generic")
     load_channels().find_channel(settings.channel)
+    override_of(workplace)
+    if settings.reversion is not None:
+        message = "--reversion makes new wheels of what a run published, and this is the chain of the work dir"
+        raise HipwrightError(
+            "option-conflict", message, hint="name the run with --run-id, without --from, --from-receipt and --force"
+        )
     _judge_making(projects, last, workplace)
     if last.number >= Stage.PUBLISH.number:
         _judge_store(workplace, address)

@@ -14,7 +14,6 @@ from build_tools.publish.current import read_current
 from build_tools.stores.local import FolderStore
 from build_tools.stores.place import runs_for_fork
 from build_tools.stores.run_outputs import IndexFolder
-from build_tools.types import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +32,7 @@ __all__ = [
     "layout_to_publish",
     "missing_from",
     "publishes_nothing",
-    "refuse_unpromoted",
+    "store_of_channels",
     "store_to_read",
     "warn_when_closed",
 ]
@@ -56,8 +55,12 @@ def layout_to_publish(workplace: Workplace, *, platform: Platform | None = None)
         As :meth:`build_tools.workplace.Workplace.outputs`.
     """
     address, run = workplace.layout(workplace.settings.run_id, platform=platform)
-    held_back = "://" in address and publishes_nothing(workplace)
-    return (str(workplace.work_dir / "store") if held_back else address), run
+    return _held_back(workplace, address), run
+
+
+def store_of_channels(workplace: Workplace) -> str:
+    """Return the address of the store whose channels a chain promotes into; what publishes nothing promotes within the work dir too."""
+    return _held_back(workplace, workplace.store_address)
 
 
 def store_to_read(workplace: Workplace, address: str) -> Store:
@@ -124,6 +127,10 @@ def install_lines(requirement: str, *, version: str, places: Sequence[str]) -> d
     }
 
 
+def _held_back(workplace: Workplace, address: str) -> str:
+    return str(workplace.work_dir / "store") if "://" in address and publishes_nothing(workplace) else address
+
+
 def missing_from(address: str, place: Workplace, prefix: str, files: tuple[IndexedFile, ...]) -> str | None:
     """Return what of published files is in an index, or in its store, no longer; None when all is there."""
     try:
@@ -139,35 +146,3 @@ def missing_from(address: str, place: Workplace, prefix: str, files: tuple[Index
         if known is None or known.size != file.size:
             return f"{file.filename} is no longer in the store"
     return None
-
-
-def refuse_unpromoted(chain: Chain, prefix: str, store: Store) -> None:
-    """Refuse to promote what was built with wheels that are not in the channel: its exact requirements could be met by nobody.
-
-    Parameters
-    ----------
-    chain
-        The project, with what was built before it.
-    prefix
-        Where the channel is.
-    store
-        The store that it is in.
-
-    Raises
-    ------
-    HipwrightError
-        ``promotion-refused`` that names them.
-    """
-    if not chain.before:
-        return
-    there = {(file.filename, file.sha256) for file in read_current(store, IndexFolder(prefix)).snapshot.files}
-    missing = [build for build in chain.before if (build.filename, build.sha256) not in there]
-    if missing:
-        from build_tools.pipeline.report import repeat_line  # noqa: PLC0415 - as above
-
-        names = " and ".join(build.filename for build in missing)
-        message = f"what {chain.project.name} was built with is not in the channel {prefix}: {names}"
-        hint = (
-            f"promote it first, or together: {repeat_line(Stage.PROMOTE, missing[0].project.name, chain.workplace, force=False)}"
-        )
-        raise HipwrightError("promotion-refused", message, hint=hint)

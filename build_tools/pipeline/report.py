@@ -165,6 +165,9 @@ def document(chains: list[Chain]) -> dict[str, Any]:
             if Stage.PUBLISH in chain.done
         ],
         "uploads": [{"project": chain.project.name, **chain.upload_plan} for chain in chains if chain.upload_plan is not None],
+        "promotions": [
+            {"project": chain.project.name, **chain.promotion_plan} for chain in chains if chain.promotion_plan is not None
+        ],
     }
 
 

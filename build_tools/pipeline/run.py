@@ -101,6 +101,7 @@ def run_chains(projects: Sequence[Project], *, until: Stage | None, workplace: W
             rule_out(chains)
         for chain in left(chains):
             if last is not Stage.LOCK and chain.ruled_out is None:
+                chain.promised = tuple(file for other in chains if other.promotion_plan for file in other.index().files)
                 _advance(chain, last, chains, received)
                 # A wheel that was built before may say what no lock does, and others may need this project's own.
                 rule_out(chains if builds else ())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from build_tools.receipts.verdict import Verdict
     from build_tools.types import GfxTarget, Sha256
 
-__all__ = ["BuildResult", "Circumstances", "TestResult", "always_a_runner", "decide", "has_local_changes", "refusals"]
+__all__ = ["BuildResult", "Circumstances", "TestResult", "advice", "always_a_runner", "decide", "refusals"]
 
 BuildResult = Literal["passed", "failed"]
 """How a wheel came out of its build: ``failed`` where it is of no use to anybody, such as one that is yanked."""
@@ -82,7 +82,7 @@ def refusals(
     verdicts: Sequence[Verdict],
     *,
     channel: Channel,
-    circumstances: Circumstances | None = None,
+    circumstances: Circumstances,
 ) -> tuple[str, ...]:
     """Return every reason why files may not enter a channel; none means that they may.
 
@@ -98,13 +98,13 @@ def refusals(
     channel
         The channel and its demands.
     circumstances
-        What else counts; without them there is no override, and the run's release type is not asked for.
+        What else counts.
     """
     if not files:
         return ("there is no file to promote",)
-    given = circumstances or Circumstances()
+    given = circumstances
     found: list[str] = []
-    if circumstances is not None and channel.release_types and given.release_type not in channel.release_types:
+    if not _takes_run(channel, given):
         kind = (
             "says not what release type it is of"
             if given.release_type is None
@@ -117,9 +117,33 @@ def refusals(
     return tuple(found)
 
 
-def has_local_changes(file: IndexedFile, verdicts: Sequence[Verdict]) -> bool:
-    """Return whether a file was built from sources with a person's own changes, by its version or by a verdict on its bytes."""
-    return _is_changed(file, _by_bytes(verdicts).get(file.sha256, ()))
+def advice(files: Sequence[IndexedFile], verdicts: Sequence[Verdict], *, channel: Channel, circumstances: Circumstances) -> str:
+    """Return what to do about a refusal: what keeps the wheels out for good comes before what a test could mend.
+
+    Parameters are those of :func:`refusals`.
+    """
+    bound = _by_bytes(verdicts)
+    judged = [(file, bound.get(file.sha256, ())) for file in files]
+    if any(_is_changed(file, found) for file, found in judged):
+        return (
+            "no test lets wheels with local changes in: bring the changes upstream (or save them as patches of the project and commit "
+            "those), or take them out, then build, test and promote again"
+        )
+    if any(True for file, found in judged for _ in _failures(file, found)):
+        return (
+            "what failed speaks of these bytes for good: mend it, then build with another version or build number, and test that"
+        )
+    if any(True for file, found in judged for _ in (*_build_faults(file, found), *_version_faults(file, channel))):
+        return "promote other wheels, or into a channel that takes these: --channel NAME"
+    if not _takes_run(channel, circumstances):
+        return "name a channel that takes such runs with --channel; a run is told what it is by --release-type when it publishes"
+    if channel.accepts_cpu_only:
+        return "test these wheels with `nox -s test_<project>`, then promote them again"
+    return "test these wheels on a machine with a GPU, or try the chain with --channel rehearsal"
+
+
+def _takes_run(channel: Channel, given: Circumstances) -> bool:
+    return not channel.release_types or given.release_type in channel.release_types
 
 
 def _is_changed(file: IndexedFile, bound: Sequence[Verdict]) -> bool:

@@ -19,7 +19,7 @@ from build_tools.index.snapshots import by_filename, is_same, merged, snapshot_d
 from build_tools.publish.channel_copy import Route, copy_files, copy_papers, plan_copies
 from build_tools.publish.closure import Closure, judge_closure
 from build_tools.publish.current import put_new, read_current, swap
-from build_tools.publish.gate import Circumstances, has_local_changes, refusals
+from build_tools.publish.gate import Circumstances, advice, refusals
 from build_tools.publish.pages import publish_pages
 from build_tools.publish.retired import refuse_deleted, retired_by_filename
 from build_tools.publish.transfer import nobody
@@ -38,17 +38,31 @@ if TYPE_CHECKING:
     from build_tools.publish.closure import Elsewhere
     from build_tools.publish.current import Current
     from build_tools.publish.transfer import Progress
-    from build_tools.receipts.snapshot import IndexedFile, PublishedIndex, Snapshot
+    from build_tools.receipts.snapshot import IndexedFile, Snapshot
     from build_tools.receipts.verdict import Verdict
     from build_tools.stores.base import Store
     from build_tools.types import Sha256
 
-__all__ = ["PromotionPlan", "Request", "carry_out", "plan_promotion", "promote"]
+__all__ = ["BuiltWith", "PromotionPlan", "Request", "carry_out", "plan_promotion"]
 
 _TRIES: Final = 200
 """Every lost race means that another publisher got on, so this many are only lost when something is broken."""
 
 _TYPE: Final = "application/json"
+
+
+def _nowhere(_name: str) -> tuple[str, ...]:
+    """Say that no index is named beside the channel."""
+    return ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuiltWith:
+    """A wheel that promoted ones were built with, whose very bytes the channel must have, and the command line that promotes it."""
+
+    filename: str
+    sha256: Sha256
+    promote_by: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,13 +82,13 @@ class Request:
     target
         The store that the channel is in; may be the same.
     verdicts
-        Test results at hand.
-    kept_verdicts
-        Whether the verdicts count too that are kept beside the index.
+        Test results at hand; those that are kept beside the index count too.
     circumstances
-        What else the gate is told; None where the wheels alone are judged.
+        What else the gate is told.
     elsewhere
-        Gives what other indexes hold that users name beside the channel; without it requirements are not judged.
+        Gives what other indexes hold that users name beside the channel.
+    built_with
+        What the wheels were built with.
     """
 
     files: Sequence[JudgedWheel]
@@ -83,9 +97,9 @@ class Request:
     channel: Channel
     target: Store
     verdicts: Sequence[Verdict] = ()
-    kept_verdicts: bool = False
-    circumstances: Circumstances | None = None
-    elsewhere: Elsewhere | None = None
+    circumstances: Circumstances = field(default_factory=Circumstances)
+    elsewhere: Elsewhere = _nowhere
+    built_with: Sequence[BuiltWith] = ()
 
     @property
     def place(self) -> IndexFolder:
@@ -124,7 +138,12 @@ class Request:
             reasons += refusals(wanted, verdicts, channel=self.channel, circumstances=self.circumstances)
         if reasons:
             message = f"the channel {self.channel.name} does not take these wheels: {'; '.join(reasons)}"
-            raise HipwrightError("promotion-refused", message, hint=_advice(wanted, verdicts, self.channel))
+            hint = (
+                advice(wanted, verdicts, channel=self.channel, circumstances=self.circumstances)
+                if len(wanted) == len(self.files)
+                else "test what its index has now, then promote that"
+            )
+            raise HipwrightError("promotion-refused", message, hint=hint)
         return current, wanted, verdicts
 
     def _all_verdicts(self) -> tuple[Verdict, ...]:
@@ -132,7 +151,7 @@ class Request:
         given = [verdict for verdict in self.verdicts if any(wheel.sha256 in wheels for wheel in verdict.wheels)]
         # Those on other bytes of a name are no use but for saying so.
         others = [verdict for verdict in self.verdicts if verdict not in given]
-        kept = read_verdicts(self.source, self.origin, wheels) if self.kept_verdicts else ()
+        kept = read_verdicts(self.source, self.origin, wheels)
         return (*dict.fromkeys((*given, *kept)), *others)
 
 
@@ -155,7 +174,7 @@ class PromotionPlan:
     @property
     def record(self) -> PromotionRecord:
         """What is kept of it in the channel."""
-        given = self.request.circumstances or Circumstances()
+        given = self.request.circumstances
         return PromotionRecord(
             channel=self.request.channel.name,
             source=self.request.source.url(self.request.origin.prefix),
@@ -168,8 +187,15 @@ class PromotionPlan:
         )
 
 
-def plan_promotion(request: Request) -> PromotionPlan:
+def plan_promotion(request: Request, *, promised: Sequence[IndexedFile] = ()) -> PromotionPlan:
     """Judge a promotion, and say what it does; nothing is written.
+
+    Parameters
+    ----------
+    request
+        What is to be promoted.
+    promised
+        Files that count as if the channel had them; a plan that stands on one cannot be carried out before it has.
 
     Raises
     ------
@@ -187,7 +213,7 @@ def plan_promotion(request: Request) -> PromotionPlan:
         verdicts=tuple(verdict for verdict in verdicts if any(wheel.sha256 in shas for wheel in verdict.wheels)),
         source_now=source_now,
         channel_now=channel_now,
-        closure=_closed(request, copies, channel_now.snapshot),
+        closure=_closed(request, copies, (*channel_now.snapshot.files, *promised)),
     )
 
 
@@ -226,7 +252,7 @@ def carry_out(
         if is_same(after, current.snapshot):
             break
         request.judged()
-        _closed(request, plan.copies, current.snapshot)
+        _closed(request, plan.copies, current.snapshot.files)
         if swap(request.target, request.place, before=current, after=after, change=change):
             break
         say("another publisher changed the channel; adding to what it wrote")
@@ -241,51 +267,6 @@ def carry_out(
         snapshot=snapshot_digest(final),
         index_url=request.place.index_url(request.target),
     )
-
-
-def promote(
-    index: PublishedIndex,
-    verdicts: Sequence[Verdict],
-    *,
-    channel: Channel,
-    source: Store,
-    target: Store,
-    say: Callable[[str], None],
-    clock: Callable[[], str] = files.utc_now,
-) -> Promotion:
-    """Copy the files of a published index into a channel, all of them or none.
-
-    Parameters
-    ----------
-    index
-        What was published: the explicit list of files, with their bytes.
-    verdicts
-        The test results at hand.
-    channel
-        Where they go, and what it demands.
-    source
-        The store that ``index`` stands in.
-    target
-        The store that the channel stands in; may be the same.
-    say
-        Takes one line of talk.
-    clock
-        Tells the upload time, UTC in ISO 8601.
-
-    Raises
-    ------
-    HipwrightError
-        As :func:`plan_promotion` and :func:`carry_out`.
-    """
-    request = Request(
-        files=tuple(JudgedWheel(filename=file.filename, sha256=file.sha256) for file in index.files),
-        origin=IndexFolder(index.prefix),
-        source=source,
-        channel=channel,
-        target=target,
-        verdicts=verdicts,
-    )
-    return carry_out(plan_promotion(request), say=say, clock=clock)
 
 
 def _with(plan: PromotionPlan, snapshot: Snapshot, uploaded: str) -> Snapshot:
@@ -304,10 +285,15 @@ def _with(plan: PromotionPlan, snapshot: Snapshot, uploaded: str) -> Snapshot:
     return merged(snapshot, rows)
 
 
-def _closed(request: Request, copies: Sequence[FileCopy], there: Snapshot) -> Closure:
-    if request.elsewhere is None:
-        return Closure(unmet=(), unjudged=())
-    closure = judge_closure([one.offer for one in copies], there.files, elsewhere=request.elsewhere)
+def _closed(request: Request, copies: Sequence[FileCopy], there: Sequence[IndexedFile]) -> Closure:
+    """Judge whether everything that the wheels need is where they go, or can be had beside it."""
+    held = {file.sha256 for file in there if file.yanked is None} | {one.row.sha256 for one in copies}
+    missing = [one for one in request.built_with if one.sha256 not in held]
+    if missing:
+        names = " and ".join(one.filename for one in missing)
+        message = f"what these wheels were built with is not in the channel {request.channel.name}: {names}"
+        raise HipwrightError("promotion-refused", message, hint=f"promote it first, or together: {missing[0].promote_by}")
+    closure = judge_closure([one.offer for one in copies], there, elsewhere=request.elsewhere)
     if closure.unmet:
         message = (
             f"nobody could install from the channel {request.channel.name}: {'; '.join(closure.unmet)}, which is neither in the "
@@ -334,14 +320,3 @@ def _prove(plan: PromotionPlan, snapshot: Snapshot) -> None:
 
 def _stands(file: JudgedWheel, now: Mapping[str, IndexedFile]) -> bool:
     return file.filename in now and now[file.filename].sha256 == file.sha256
-
-
-def _advice(wanted: Sequence[IndexedFile], verdicts: Sequence[Verdict], channel: Channel) -> str:
-    if any(has_local_changes(file, verdicts) for file in wanted):
-        return (
-            "no test lets wheels with local changes in: bring the changes upstream (or save them as patches of the project and commit "
-            "those), or take them out, then build, test and promote again"
-        )
-    if channel.accepts_cpu_only:
-        return "test these wheels with `nox -s test_<project>`, then promote them again"
-    return "test these wheels on a machine with a GPU, or try the chain with --channel rehearsal"

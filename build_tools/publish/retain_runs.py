@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime as dt
 import functools
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +19,7 @@ from build_tools.publish.history import walk_history
 from build_tools.publish.transfer import all_of
 from build_tools.receipts.record import from_json
 from build_tools.receipts.run import RunRecord
-from build_tools.stores.run_outputs import IndexFolder, RunOutputs
-from build_tools.types import Platform
+from build_tools.stores.run_outputs import IndexFolder, RunOutputs, run_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FoundRun", "JudgedRun", "delete_run", "find_runs", "judge_run"]
 
-_RUN: Final = re.compile(r"(?P<external>(?:[^/]+/)?)(?P<run>[^/]+)-(?P<platform>linux|windows)/")
 _FIRST: Final = (FLAT_PAGE, PEOPLE_PAGE, f"{SIMPLE}/", f"{SIMPLE_JSON}/")
 
 
@@ -91,7 +88,7 @@ def find_runs(store: Store, *, within: RunOutputs | None = None, outside: Iterab
     passed = tuple(f"{folder}/" for folder in outside)
     runs: dict[RunOutputs, list[Listed]] = {}
     for one in store.list():
-        run = None if one.key.startswith(passed) else _run_of(one.key)
+        run = None if one.key.startswith(passed) else run_of(one.key)
         if run is not None:
             runs.setdefault(run, []).append(one)
     return tuple(FoundRun(run=run, objects=tuple(objects)) for run, objects in runs.items())
@@ -164,17 +161,6 @@ def delete_run(judged: JudgedRun, *, store: Store, progress: Progress) -> bool:
         done += len(keys)
         progress(f"deleting {found.run.prefix}", done, len(there), "objects")
     return True
-
-
-def _run_of(key: str) -> RunOutputs | None:
-    """Return the run that an object is of, by its key; None when it is of none."""
-    fits = _RUN.match(key)
-    if fits is None:
-        return None
-    try:
-        return RunOutputs(run_id=fits["run"], platform=Platform(fits["platform"]), external_repo=fits["external"])
-    except HipwrightError:
-        return None
 
 
 def _record(found: FoundRun, store: Store) -> RunRecord:

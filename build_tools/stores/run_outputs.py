@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Final, Literal
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import DIST, FLAT_PAGE, SIMPLE
 from build_tools.stores.base import join_key, parse_key
+from build_tools.types import Platform
 
 if TYPE_CHECKING:
     from build_tools.stores.base import Store
-    from build_tools.types import ObjectKey, Platform
+    from build_tools.types import ObjectKey
 
-__all__ = ["MANIFEST", "IndexFolder", "RunOutputs", "SystemPackage"]
+__all__ = ["MANIFEST", "IndexFolder", "RunOutputs", "SystemPackage", "run_of"]
 
 MANIFEST: Final = "therock_manifest.json"
 """The name of a source manifest in run outputs."""
@@ -27,6 +28,7 @@ SystemPackage = Literal["deb", "rpm"]
 """What operating systems have packages in run outputs."""
 
 _PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+_RUN: Final = re.compile(r"(?P<external>(?:[^/]+/)?)(?P<run>[^/]+)-(?P<platform>linux|windows)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,17 @@ class RunOutputs:
 
     def _below(self, *parts: str) -> ObjectKey:
         return join_key(self.prefix, *parts)
+
+
+def run_of(key: str) -> RunOutputs | None:
+    """Return the run that an object, or the folder of an index, is of, by its key; None when it is of none."""
+    fits = _RUN.match(key)
+    if fits is None:
+        return None
+    try:
+        return RunOutputs(run_id=fits["run"], platform=Platform(fits["platform"]), external_repo=fits["external"])
+    except HipwrightError:
+        return None
 
 
 def _part(text: str, what: str) -> str:

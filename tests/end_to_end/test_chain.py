@@ -408,3 +408,51 @@ def test_a_dry_run_of_the_chain_tells_what_publishing_would_write(story: Story) 
     there = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     history = {name for name in there if name.startswith("snapshots/")}
     assert there - history == set(planned[0]["writes"]) - {"snapshots/"}
+
+
+def test_what_a_run_published_and_tested_is_promoted_by_its_id_and_installed_from_the_channel(
+    story: Story, tmp_path: Path
+) -> None:
+    store = tmp_path / "store"
+    place = ("--store", store, "--run-id", "7041")
+    story.again(*place, "--until", "test")
+    before = tree_of(store)
+    (planned,) = story.again(*place, "--dry-run").document["promotions"]
+    assert (planned["project"], planned["dry_run"], planned["channel"]) == ("sample", True, "rehearsal")
+    (file,) = planned["files"]
+    assert (file["from"], file["to"]) == (f"7041-linux/pytorch/generic/dist/{WHEEL}", f"channels/rehearsal/dist/{WHEEL}")
+    assert (file["action"], file["sha256"]) == ("copy", sha256(story.first.wheel))
+    words = ("promote", *place, "--channel", "rehearsal", "--json")
+    # The chain has its lock, which says where ROCm is; who promotes a run names that.
+    assert "requires rocm" in story.desk.nox(*words).failed("promotion-refused")["message"]
+    (rocm,) = {path.parent for path in story.desk.cache.glob("embedded-packages/*/dist/rocm-*.whl")}
+    words = (*words, "--rocm-find-links", rocm)
+    assert story.desk.nox(*words, "--dry-run").well().document["promotion"]["files"] == planned["files"]
+    assert tree_of(store) == before
+    done = story.desk.nox(*words).well().document["promotion"]
+    assert done["files"] == planned["files"]
+    assert [one["target"] for one in done["verdicts"]] == ["cpu-only"]
+    (row,) = same_everywhere(FolderStore(store), "channels/rehearsal").files
+    assert (row.filename, row.sha256) == (WHEEL, sha256(story.first.wheel))
+    after = tree_of(store)
+    assert story.again(*place).states["promote"] == "run"
+    assert tree_of(store) == after
+    target = tmp_path / "installed"
+    links = ("--find-links", done["find_links_url"], "--find-links", str(rocm))
+    install = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--target",
+        str(target),
+        *links,
+        "hipwright-sample==1.0.0+rocm7.10.0",
+    ]
+    subprocess.run(install, check=True, cwd=tmp_path)
+    script = f"import sys; sys.path.insert(0, {str(target)!r}); import hipwright_sample as h; print(h.__version__, h.__file__)"
+    said = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True).stdout
+    version, path = said.split()
+    assert version == "1.0.0+rocm7.10.0"
+    assert Path(path).is_relative_to(target)

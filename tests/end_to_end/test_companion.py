@@ -124,6 +124,11 @@ def test_nothing_is_promoted_whose_requirements_are_not_there(desk: Desk, tmp_pa
     error = desk.nox(*words).failed("promotion-refused")
     assert "hipwright_sample-1.0.0+rocm7.10.0-" in error["message"]
     assert "--projects sample" in error["hint"]
+    # A plan of both counts on the one that comes first.
+    desk.nox("pipeline", "--projects", "sample", "--store", tmp_path / "store", "--until", "test").well()
+    planned = desk.nox("pipeline", "--projects", "sample,sample-companion", *words[3:], "--dry-run").well().document["promotions"]
+    assert [one["project"] for one in planned] == ORDER
+    assert not (tmp_path / "store" / "channels").exists()
 
 
 def test_alone_with_nothing_built_before_it_both_ways_out_are_told(desk: Desk) -> None:

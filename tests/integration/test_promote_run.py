@@ -13,12 +13,11 @@ import msgspec
 import pytest
 
 from build_tools import digest
-from build_tools.config.channels import load_channels
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import paper_key, verdict_key
 from build_tools.pipeline.promote_run import promote_run
 from build_tools.publish.papers import PaperFile, bind_papers
-from build_tools.publish.promote import Request, carry_out, plan_promotion
+from build_tools.publish.promote import carry_out, plan_promotion
 from build_tools.publish.upload import publish_wheels
 from build_tools.publish.verdicts import put_verdict
 from build_tools.receipts.check import JudgedWheel
@@ -29,6 +28,7 @@ from build_tools.receipts.verdict import CPU_ONLY, PromotionRecord, TestCounts, 
 from build_tools.stores.local import FolderStore
 from build_tools.stores.run_outputs import IndexFolder
 from build_tools.wheels.pack import pack_wheel
+from tests.support.promoting import request_for
 from tests.support.publishing import Crash, MeddledStore, installable, same_everywhere, wheel_of, write_wheel
 from tests.support.workplaces import memory_of, workplace
 
@@ -271,18 +271,6 @@ def test_a_name_that_the_channel_has_with_other_bytes(desk: Desk) -> None:
     assert desk.under() == {key}
 
 
-def request(store: Store, index: PublishedIndex, *, target: Store | None = None) -> Request:
-    return Request(
-        files=tuple(JudgedWheel(filename=file.filename, sha256=file.sha256) for file in index.files),
-        origin=IndexFolder(RUN),
-        source=store,
-        channel=load_channels().find_channel("rehearsal"),
-        target=target or store,
-        kept_verdicts=True,
-        elsewhere=lambda _name: (),
-    )
-
-
 @pytest.mark.parametrize("change", ["yanked", "superseded", "failed", "gone"])
 def test_what_happens_while_files_are_copied_counts(desk: Desk, change: str) -> None:
     index = fill(desk.folder / "dist", desk.store)
@@ -300,7 +288,7 @@ def test_what_happens_while_files_are_copied_counts(desk: Desk, change: str) -> 
             kept = Snapshot(files=rows if change == "yanked" else rows[1:])
             (desk.folder / "store" / RUN / "snapshot.json").write_bytes(to_json(kept))
 
-    plan = plan_promotion(request(desk.store, index, target=MeddledStore(desk.store, after=meddle)))
+    plan = plan_promotion(request_for(index, source=desk.store, target=MeddledStore(desk.store, after=meddle)))
     with pytest.raises(HipwrightError) as caught:
         carry_out(plan, say=lambda _line: None)
     assert caught.value.code.name == "promotion-refused"
@@ -314,7 +302,7 @@ def test_a_fault_at_any_write_leaves_all_or_none_and_the_next_one_goes_on(tmp_pa
     watched = MeddledStore(FolderStore(tmp_path / "count"))
     index = fill(tmp_path / "dist", watched.inner)
     put_verdict(watched.inner, IndexFolder(RUN), verdict_on(index))
-    carry_out(plan_promotion(request(watched.inner, index, target=watched)), say=lambda _line: None)
+    carry_out(plan_promotion(request_for(index, source=watched.inner, target=watched)), say=lambda _line: None)
     writes = len(watched.writes)
     assert writes > 10
     expected = {file.filename: file.sha256 for file in index.files}
@@ -331,14 +319,16 @@ def test_a_fault_at_any_write_leaves_all_or_none_and_the_next_one_goes_on(tmp_pa
                 raise HipwrightError("store-unusable", f"writing {key} is forbidden")
 
         with pytest.raises((Crash, HipwrightError)):
-            carry_out(plan_promotion(request(store, index, target=MeddledStore(store, before=die))), say=lambda _line: None)
+            carry_out(
+                plan_promotion(request_for(index, source=store, target=MeddledStore(store, before=die))), say=lambda _line: None
+            )
         assert installable(store, CHANNEL) in ({}, expected), fatal
         resumed = MeddledStore(store)
-        carry_out(plan_promotion(request(store, index, target=resumed)), say=lambda _line: None)
+        carry_out(plan_promotion(request_for(index, source=store, target=resumed)), say=lambda _line: None)
         assert {file.filename: file.sha256 for file in same_everywhere(store, CHANNEL).files} == expected
         assert sum(key.endswith(".whl") for key in resumed.writes) <= len(expected)
         again = MeddledStore(store)
-        carry_out(plan_promotion(request(store, index, target=again)), say=lambda _line: None)
+        carry_out(plan_promotion(request_for(index, source=store, target=again)), say=lambda _line: None)
         assert again.writes == []
 
 
@@ -448,8 +438,8 @@ store = S3Server(name="seaweed", endpoint=endpoint).store(bucket)
 rows = read_snapshot(store, IndexFolder(prefix)).files
 request = Request(
     files=tuple(JudgedWheel(filename=row.filename, sha256=row.sha256) for row in rows),
-    origin=IndexFolder(prefix), source=store, target=store, kept_verdicts=True,
-    channel=load_channels().find_channel("rehearsal"), elsewhere=lambda _name: (),
+    origin=IndexFolder(prefix), source=store, target=store,
+    channel=load_channels().find_channel("rehearsal"),
 )
 plan = plan_promotion(request)
 print("ready", flush=True)

@@ -1,22 +1,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import msgspec
 import pytest
 
 from build_tools import digest
 from build_tools.config.channels import Channel, load_channels
-from build_tools.publish.gate import BuildResult, Circumstances, TestResult, decide, refusals
+from build_tools.publish import gate
+from build_tools.publish.gate import BuildResult, Circumstances, TestResult, advice, decide
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.snapshot import IndexedFile
 from build_tools.receipts.verdict import CPU_ONLY, TestCounts, Verdict
 from build_tools.types import GfxTarget
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 CHANNELS = load_channels()
 RELEASE = CHANNELS.find_channel("release")
 REHEARSAL = CHANNELS.find_channel("rehearsal")
+OF_A_RELEASE = Circumstances(release_type="release")
 STRICT = msgspec.structs.replace(RELEASE, required_targets=(GfxTarget("gfx942"), GfxTarget("gfx1201")))
 
 
@@ -52,6 +57,16 @@ def verdict(
         platform="linux",
         local=digest.of_bytes(b"edits") if local else None,
     )
+
+
+def refusals(
+    files: Sequence[IndexedFile],
+    verdicts: Sequence[Verdict],
+    *,
+    channel: Channel,
+    circumstances: Circumstances = OF_A_RELEASE,
+) -> tuple[str, ...]:
+    return gate.refusals(files, verdicts, channel=channel, circumstances=circumstances)
 
 
 FILE = indexed()
@@ -198,3 +213,24 @@ def test_an_override_is_for_targets_that_no_machine_can_test() -> None:
     assert "machines that can test it on gfx942" in reason
     failed = [GPU, verdict(FILE, target="gfx1201", outcome="failed")]
     assert refusals([FILE], failed, channel=STRICT, circumstances=given) == (f"{FILE.filename} failed its tests on gfx1201",)
+
+
+@pytest.mark.parametrize(
+    ("file", "verdicts", "channel", "given", "said"),
+    [
+        (FILE, [], REHEARSAL, OF_A_RELEASE, "nox -s test_<project>"),
+        (FILE, [CPU], RELEASE, OF_A_RELEASE, "on a machine with a GPU"),
+        (FILE, [verdict(FILE, outcome="failed")], REHEARSAL, OF_A_RELEASE, "another version or build number"),
+        (FILE, [GPU, verdict(FILE, target="gfx1201", counts=TestCounts(passed=0))], RELEASE, OF_A_RELEASE, "another version"),
+        (FILE, [verdict(FILE, local=True, outcome="failed")], REHEARSAL, OF_A_RELEASE, "bring the changes upstream"),
+        (indexed(yanked="broken"), [GPU], REHEARSAL, OF_A_RELEASE, "promote other wheels"),
+        (indexed("1.0.dev1+rocm7.1"), [GPU], RELEASE, OF_A_RELEASE, "promote other wheels"),
+        (FILE, [GPU], RELEASE, Circumstances(), "--release-type"),
+        (FILE, [GPU], RELEASE, Circumstances(release_type="ci"), "--channel"),
+    ],
+)
+def test_who_is_refused_hears_what_helps(
+    file: IndexedFile, verdicts: list[Verdict], channel: Channel, given: Circumstances, said: str
+) -> None:
+    assert refusals([file], verdicts, channel=channel, circumstances=given)
+    assert said in advice([file], verdicts, channel=channel, circumstances=given)

@@ -1,21 +1,24 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
 
 from build_tools import digest
-from build_tools.config.channels import load_channels
 from build_tools.errors import HipwrightError
-from build_tools.publish.promote import promote
+from build_tools.publish.promote import BuiltWith, carry_out, plan_promotion
 from build_tools.publish.upload import publish_wheels
+from build_tools.publish.verdicts import put_verdict
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import to_json
 from build_tools.receipts.snapshot import PublishedIndex, Snapshot
 from build_tools.receipts.verdict import CPU_ONLY, Promotion, TestCounts, Verdict
 from build_tools.stores.local import FolderStore
+from build_tools.stores.run_outputs import IndexFolder
+from tests.support.promoting import promote, request_for
 from tests.support.publishing import MeddledStore, same_everywhere, tree_of, write_wheel
 
 if TYPE_CHECKING:
@@ -58,15 +61,7 @@ def verdict_on(index: PublishedIndex, target: str = CPU_ONLY) -> Verdict:
 
 
 def into(channel: str, index: PublishedIndex, verdicts: list[Verdict], source: Store, target: Store) -> Promotion:
-    return promote(
-        index,
-        verdicts,
-        channel=load_channels().find_channel(channel),
-        source=source,
-        target=target,
-        say=lambda _line: None,
-        clock=lambda: "2026-02-02T00:00:00Z",
-    )
+    return promote(index, verdicts, source=source, target=target, channel=channel, release_type="release")
 
 
 def test_the_tested_bytes_stand_in_the_channel_with_their_own_index(
@@ -213,3 +208,41 @@ def test_no_files_are_refused(index: PublishedIndex, source: FolderStore) -> Non
         into("rehearsal", msgspec.structs.replace(index, files=()), [verdict_on(index)], source, source)
     assert caught.value.code.name == "promotion-refused"
     assert "no file to promote" in caught.value.message
+
+
+def test_a_failure_that_is_kept_beside_the_index_outweighs_the_passed_verdict_at_hand(
+    index: PublishedIndex, source: FolderStore
+) -> None:
+    failed = msgspec.structs.replace(verdict_on(index), outcome="failed")
+    put_verdict(source, IndexFolder(RUN), failed)
+    with pytest.raises(HipwrightError) as caught:
+        into("rehearsal", index, [verdict_on(index)], source, source)
+    assert caught.value.code.name == "promotion-refused"
+    assert "failed its tests on cpu-only" in caught.value.message
+    assert "another version or build number" in (caught.value.hint or "")
+
+
+def test_what_wheels_were_built_with_must_be_in_the_channel_by_its_bytes(
+    tmp_path: Path, index: PublishedIndex, source: FolderStore
+) -> None:
+    wheel = write_wheel(tmp_path / "before", "before")
+    before = publish_wheels([wheel], store=source, prefix="6-linux/pytorch/gfx942", replace=False, say=lambda _line: None)
+    (file,) = before.files
+    needed = BuiltWith(filename=file.filename, sha256=file.sha256, promote_by="nox -s promote -- --run-id 6")
+    request = replace(request_for(index, source=source, verdicts=[verdict_on(index)]), built_with=[needed])
+    with pytest.raises(HipwrightError) as caught:
+        plan_promotion(request)
+    assert caught.value.code.name == "promotion-refused"
+    assert f"built with is not in the channel rehearsal: {file.filename}" in caught.value.message
+    assert needed.promote_by in (caught.value.hint or "")
+    # A plan may count on what another would bring, and is judged without it when it is carried out.
+    with pytest.raises(HipwrightError, match="built with is not in the channel"):
+        carry_out(plan_promotion(request, promised=before.files), say=lambda _line: None)
+    assert not {one.key for one in source.list("channels")} & {"channels/rehearsal/snapshot.json"}
+    other = msgspec.structs.replace(file, sha256=digest.of_bytes(b"other bytes of that name"))
+    with pytest.raises(HipwrightError, match="built with is not in the channel"):
+        plan_promotion(request, promised=[other])
+    with pytest.raises(HipwrightError, match="built with is not in the channel"):
+        plan_promotion(request, promised=[msgspec.structs.replace(file, yanked="broken")])
+    into("rehearsal", before, [verdict_on(before)], source, source)
+    assert carry_out(plan_promotion(request), say=lambda _line: None).files

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from build_tools.config.channels import load_channels
 from build_tools.errors import HipwrightError
 from build_tools.index.snapshots import by_filename, merged
 from build_tools.publish.current import read_current
 from build_tools.publish.history import walk_history
 from build_tools.publish.moving import move_index
-from build_tools.publish.promote import promote
 from build_tools.publish.retain import deleted, hidden
 from build_tools.publish.rollback import rolled_back
 from build_tools.publish.upload import publish_wheels
@@ -21,6 +19,7 @@ from build_tools.receipts.snapshot import Change
 from build_tools.receipts.verdict import TestCounts, Verdict
 from build_tools.stores.local import FolderStore
 from build_tools.stores.run_outputs import IndexFolder
+from tests.support.promoting import promote
 from tests.support.publishing import MeddledStore, same_everywhere, write_wheel
 
 if TYPE_CHECKING:
@@ -67,8 +66,7 @@ def bring(store: Store, folder: Path, version: str = "1.0", *, text: str = "") -
         python_version="3.12",
         platform="linux",
     )
-    channel = load_channels().find_channel("rehearsal")
-    promote(index, [verdict], channel=channel, source=store, target=store, say=quiet, clock=lambda: TIME)
+    promote(index, [verdict], source=store, target=store, time=TIME)
 
 
 def retain(store: Store, change: Callable[[Snapshot], Snapshot]) -> None:
