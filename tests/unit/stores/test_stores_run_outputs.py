@@ -12,7 +12,7 @@ from build_tools.errors import HipwrightError
 from build_tools.stores.base import parse_key
 from build_tools.stores.local import FolderStore
 from build_tools.stores.open import open_store
-from build_tools.stores.run_outputs import IndexFolder, RunOutputs
+from build_tools.stores.run_outputs import IndexFolder, RunOutputs, run_of
 from build_tools.types import Platform
 
 if TYPE_CHECKING:
@@ -116,3 +116,11 @@ def test_nothing_of_a_run_lies_outside_its_folder(run_id: str, group: str) -> No
         return
     assert parse_key(key) == key
     assert key.split("/") == [f"{run_id}-linux", "python", group, "dist"]
+
+
+def test_a_key_tells_what_run_it_is_of() -> None:
+    for run in (LINUX, WINDOWS, RunOutputs(run_id="a-b_linux", platform=Platform.LINUX)):
+        assert run_of(f"{run.pytorch(GROUP).prefix}/") == run
+        assert run_of(run.record) == run
+    for key in ("channels/nightly/snapshot.json", "7-linux", "a/b/7-linux/run.json", "7-beos/run.json", "python-deps/simple/x"):
+        assert run_of(key) is None
