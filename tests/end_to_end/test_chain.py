@@ -414,7 +414,7 @@ def test_what_a_run_published_and_tested_is_promoted_by_its_id_and_installed_fro
     story: Story, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
-    place = ("--store", store, "--run-id", "7041")
+    place = ("--store", str(store), "--run-id", "7041")
     story.again(*place, "--until", "test")
     before = tree_of(store)
     (planned,) = story.again(*place, "--dry-run").document["promotions"]
@@ -422,11 +422,11 @@ def test_what_a_run_published_and_tested_is_promoted_by_its_id_and_installed_fro
     (file,) = planned["files"]
     assert (file["from"], file["to"]) == (f"7041-linux/pytorch/generic/dist/{WHEEL}", f"channels/rehearsal/dist/{WHEEL}")
     assert (file["action"], file["sha256"]) == ("copy", sha256(story.first.wheel))
-    words = ("promote", *place, "--channel", "rehearsal", "--json")
+    words: tuple[str, ...] = ("promote", *place, "--channel", "rehearsal", "--json")
     # The chain has its lock, which says where ROCm is; who promotes a run names that.
     assert "requires rocm" in story.desk.nox(*words).failed("promotion-refused")["message"]
     (rocm,) = {path.parent for path in story.desk.cache.glob("embedded-packages/*/dist/rocm-*.whl")}
-    words = (*words, "--rocm-find-links", rocm)
+    words += ("--rocm-find-links", str(rocm))
     assert story.desk.nox(*words, "--dry-run").well().document["promotion"]["files"] == planned["files"]
     assert tree_of(store) == before
     done = story.desk.nox(*words).well().document["promotion"]
