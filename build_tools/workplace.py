@@ -226,7 +226,7 @@ class Workplace:
 
     @property
     def visual_studio(self) -> VisualStudio | None:
-        """The compiler environment that builds on Windows have; None elsewhere, and where a person brings one by ``--build-env``.
+        """The compiler environment that builds on Windows have; None elsewhere, and where a person brings one by ``--build-env`` or ``--env``.
 
         Raises
         ------
@@ -245,7 +245,11 @@ class Workplace:
         programs = machine_programs(self.machine, self.python)
         try:
             return wanted_environment(
-                self.machine, self.runner, programs, overrides=self.settings.build_env, console=self.console
+                self.machine,
+                self.runner,
+                programs,
+                overrides={**self.settings.build_env, **self.settings.env},
+                console=self.console,
             )
         except HipwrightError as error:
             return error

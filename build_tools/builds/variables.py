@@ -39,6 +39,7 @@ __all__ = [
     "judge_overrides",
     "machine_variables",
     "merge",
+    "sdk_variables",
     "studio_variables",
 ]
 
@@ -139,10 +140,12 @@ def common_variables(
         values |= {"CFLAGS": prefix_map, "CXXFLAGS": prefix_map}
     if jobs is not None:
         values |= {"MAX_JOBS": str(jobs), "CMAKE_BUILD_PARALLEL_LEVEL": str(jobs)}
-    return values | _sdk_variables(sdk, parts, windows=windows)
+    return values | sdk_variables(sdk, platform, parts=parts)
 
 
-def _sdk_variables(sdk: Sdk, parts: SdkParts, *, windows: bool) -> dict[str, str]:
+def sdk_variables(sdk: Sdk, platform: Platform, *, parts: SdkParts | None = None) -> dict[str, str]:
+    """Return what leads a build to its ROCm; ``parts`` are looked for where they are not given."""
+    parts, windows = parts or find_sdk_parts(sdk), platform is Platform.WINDOWS
     values: dict[str, str] = {}
     if sdk.root is not None:
         values |= {"ROCM_HOME": sdk.root, "ROCM_PATH": sdk.root}

@@ -96,7 +96,7 @@ def wanted_environment(
     except HipwrightError as error:
         if "CXX" not in named:
             raise
-        console.warn(f"{error.message}: the build has what --build-env sets, and nothing of Visual Studio's")
+        console.warn(f"{error.message}: the build has the CXX that you set, and nothing of Visual Studio's")
         return None
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from build_tools import digest
 from build_tools.config.owned import is_rocm
 from build_tools.environments.installed import installed_distributions, python_in, site_packages
 from build_tools.environments.interpreter import probe
@@ -14,11 +15,13 @@ from build_tools.environments.make import half_made
 from build_tools.errors import HipwrightError, Where
 from build_tools.locking.places import folder_asked_for
 from build_tools.process import printable
+from build_tools.receipts.values import EnvironmentRecord, InstalledPackage
 from build_tools.rocm.reach import Reach, find_reach
 from build_tools.testing.choosing import sight
+from build_tools.types import Sha256
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from build_tools.environments.installed import Distribution
     from build_tools.environments.interpreter import Interpreter
@@ -45,6 +48,19 @@ class GivenEnvironment:
         """The folder of its programs."""
         return self.python.parent
 
+    @property
+    def record(self) -> EnvironmentRecord:
+        """It as the record of an environment; where its packages came from is not known."""
+        packages = tuple(InstalledPackage(name=one.name, version=one.version, source=one.url or "") for one in self.installed)
+        return EnvironmentRecord(
+            folder=str(self.folder),
+            digest=Sha256(digest.of_value([[one.name, one.version] for one in packages])),
+            python=str(self.python),
+            python_version=self.interpreter.version,
+            python_tag=self.interpreter.python_tag,
+            packages=packages,
+        )
+
 
 def environment_there(folder: Path, workplace: Workplace) -> tuple[Path, Interpreter]:
     """Return the interpreter of an environment, and what it is.
@@ -70,7 +86,7 @@ def environment_there(folder: Path, workplace: Workplace) -> tuple[Path, Interpr
     return python, interpreter
 
 
-def given_environment(folder: Path | None, workplace: Workplace, *, flag: str) -> GivenEnvironment:
+def given_environment(folder: Path | None, workplace: Workplace, *, flag: str, programs: Sequence[str] = ()) -> GivenEnvironment:
     """Return the environment that a command works in, and tell which ROCm programs in it find.
 
     Parameters
@@ -81,6 +97,8 @@ def given_environment(folder: Path | None, workplace: Workplace, *, flag: str) -
         Options, programs, console.
     flag
         How it is named, for the error where it was not.
+    programs
+        Folders of programs that come before the machine's, and behind those of the environment and of ROCm.
 
     Raises
     ------
@@ -97,7 +115,7 @@ def given_environment(folder: Path | None, workplace: Workplace, *, flag: str) -
     reach = _reach(installed, workplace)
     # The interpreter lies beside the environment's programs.
     own = {**workplace.runner.environment, **workplace.settings.env}
-    path = os.pathsep.join([str(python.parent), *([own["PATH"]] if own.get("PATH") else [])])
+    path = os.pathsep.join([str(python.parent), *programs, *([own["PATH"]] if own.get("PATH") else [])])
     # Somebody else may be at work on the GPUs that are hidden from the person.
     variables = {**sight(workplace.machine), **workplace.settings.env, **reach.environment({**own, "PATH": path})}
     return GivenEnvironment(

@@ -10,6 +10,7 @@ from build_tools.builds.import_proof import prove_import
 from build_tools.config.project import load_project
 from build_tools.environments.editable import EditableInstall
 from build_tools.errors import HipwrightError
+from build_tools.pipeline.extension_build import prepare_build
 from build_tools.pipeline.given_environment import given_environment
 from build_tools.pipeline.hip_check import prober_of, project_targets, tree_of_project
 from build_tools.pipeline.test_stage import devices_to_test_on
@@ -19,7 +20,7 @@ from build_tools.testing.choosing import together
 from build_tools.testing.outcome import raise_for_outcome
 from build_tools.testing.request import Limits, TestRequest
 from build_tools.testing.run import run_tests
-from build_tools.types import Platform, ProjectName
+from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +63,7 @@ def test_extension(workplace: Workplace) -> dict[str, Any]:
     ------
     HipwrightError
         ``tests-failed`` and its like with the document; ``flag-differs``, ``import-failed``; ``requirement-missing``,
-        ``install-failed``; ``no-gpu-targets``.
+        ``install-failed``; ``no-gpu-targets``; ``bad-hooks``; ``no-compiler`` on Windows.
     """
     settings, console = workplace.settings, workplace.console
     if len(settings.projects) != 1:
@@ -70,7 +71,8 @@ def test_extension(workplace: Workplace) -> dict[str, Any]:
         raise HipwrightError("bad-option-value", f"test_extension tries one project, not {len(settings.projects)}", hint=hint)
     project = load_project(workplace.external_builds, ProjectName(settings.projects[0]))
     tree = tree_of_project(project, workplace)
-    place = given_environment(settings.venv, workplace, flag="--venv DIR")
+    studio = workplace.visual_studio
+    place = given_environment(settings.venv, workplace, flag="--venv DIR", programs=studio.path if studio is not None else ())
     folder = workplace.work_dir / "test-extension" / project.name
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "test_extension.log"
@@ -91,7 +93,8 @@ def test_extension(workplace: Workplace) -> dict[str, Any]:
         install.prepare()
         answer, targets = _hip(project, place, workplace)
         document["targets"] = list(targets)
-        document["installed"] = list(install.install(_pytest_of(place), _variables(project, place, targets, workplace)))
+        variables = prepare_build(project, tree, place, targets, workplace)
+        document["installed"] = list(install.install(_pytest_of(place), variables))
     document["flags"] = [plain(flag) for flag in _flags(project, place, folder, log, workplace)]
     devices = devices_to_test_on(workplace, targets)
     left_out = _left_out(project, answer, workplace)
@@ -129,15 +132,6 @@ def _hip(project: Project, place: GivenEnvironment, workplace: Workplace) -> tup
     if project.build.target_variable is None and extension.detect_targets is None:
         return answer, ()
     return answer, project_targets(project, answer, prober, workplace)[0]
-
-
-def _variables(project: Project, place: GivenEnvironment, targets: tuple[str, ...], workplace: Workplace) -> dict[str, str]:
-    """Return what a build in the tree gets: the constants of the recipe, the targets by their names, and what a person sets."""
-    build = project.build
-    constants = build.windows if workplace.platform is Platform.WINDOWS else build.linux
-    names = {build.target_variable: ",", build.variables.get("targets"): ";"}
-    of_targets = {name: separator.join(targets) for name, separator in names.items() if name is not None and targets}
-    return {**build.environment, **constants, **of_targets, **place.variables}
 
 
 def _pytest_of(place: GivenEnvironment) -> tuple[str, ...]:

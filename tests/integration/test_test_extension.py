@@ -40,7 +40,13 @@ if __name__ == "__main__":
     pathlib.Path("ext/__init__.py").write_text(text)
     setuptools.setup(name="ext", version="1", packages=["ext"], extras_require={"dev": ["iniconfig"]}, install_requires=[INSTALL])
 """
-UNIT = "import ext, iniconfig\ndef test_first(): assert ext.ARCHES == 'gfx942'\ndef test_second(): assert True\ndef test_third(): assert True\n"
+HOOKS = """
+def build_environment(context):
+    return {"EXT_KIND": KIND} if (context.version, context.targets) == ("1", ("gfx942",)) and context.packages["torch"] else {}
+def generated_files(context):
+    return {"ext/made.py": context.project.encode().join([b"MADE = '", b"'"])}
+"""
+UNIT = "import ext, ext.made, iniconfig\ndef test_first(): assert ext.ARCHES == 'gfx942'\ndef test_second(): assert True\ndef test_third(): assert True\n"
 HIP = "import torch\ndef test_works(): assert torch.cuda.is_available()\ndef test_other(): assert False\n"
 
 
@@ -61,7 +67,10 @@ def desk(
         "tests/test_hip.py": HIP,
     }
     given = {"projects": ("ext",), "dir": {"ext": folder / "tree"}, "venv": folder / "venv", **settings}
-    return extension_desk(folder, tree, torch=stub_torch(available=available), machine=dict(os.environ), **given)
+    recipe = RECIPE.replace('EXT_KIND = "fast"', 'EXT_KIND = "plain"')
+    beside = {"hooks.py": HOOKS.replace("KIND}", "'fast'}")}
+    torch = stub_torch(available=available)
+    return extension_desk(folder, tree, torch=torch, recipe=recipe, beside=beside, machine=dict(os.environ), **given)
 
 
 def failed(place: Workplace) -> HipwrightError:
@@ -74,7 +83,9 @@ def test_an_extension_is_installed_and_tested_with_its_targets(tmp_path: Path) -
     place = desk(tmp_path)
     document = run_test_extension(place)
     assert document["targets"] == ["gfx942"]
+    # What the recipe's constants say, its hook says better.
     assert document["flags"] == [{"name": "ext.kind", "value": "fast"}]
+    assert (tmp_path / "tree" / "ext" / "made.py").read_text() == "MADE = 'ext'"
     assert {name.partition("==")[0] for name in document["installed"]} >= {"ext", "iniconfig", "pytest"}
     assert [(part["what"], part["kind"], part["counts"]["passed"]) for part in document["tests"]] == [
         ("unit tests", "passed", 3),
@@ -90,9 +101,7 @@ def test_an_extension_is_installed_and_tested_with_its_targets(tmp_path: Path) -
     assert told["tests"][0]["counts"]["passed"] == 0
     assert told["not_run"] == ["HIP tests"]
     (tmp_path / "tree" / "ext" / "__init__.py").write_text("")
-    (tmp_path / "clone" / "external-builds" / "ext" / "project.toml").write_text(
-        RECIPE.replace('EXT_KIND = "fast"', 'EXT_KIND = "slow"')
-    )
+    (tmp_path / "clone" / "external-builds" / "ext" / "hooks.py").write_text(HOOKS.replace("KIND}", "'slow'}"))
     error = failed(place)
     assert error.code.name == "flag-differs"
     assert "ext.kind is 'slow' and should be 'fast'" in error.message
