@@ -345,6 +345,12 @@ def _notify(_command: Command, _project: ProjectName | None, workplace: Workplac
     return notify(workplace)
 
 
+def _summary(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.summary import summary  # noqa: PLC0415
+
+    return summary(workplace)
+
+
 BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], dict[str, Any]]]] = {
     "pipeline": _pipeline,
     "lock": _pipeline,
@@ -383,6 +389,7 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "preflight": _preflight,
     "docker_run": _docker_run,
     "notify": _notify,
+    "summary": _summary,
     "show-config": _show_config,
     "show-hipify": _show_hipify,
     "save-patches": _save_patches,

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 from build_tools.ci.deliver import deliver, receivers, refuse_unusable
 from build_tools.ci.messages import failed_jobs, failure_message, recovery_message
 from build_tools.ci.previous import Previous, previous_run
-from build_tools.ci.reproduce import commands_of
-from build_tools.ci.results import read_results, run_facts
-from build_tools.ci.workflow_file import FOLDER, read_workflows
-from build_tools.config.project import project_names
+from build_tools.ci.results import run_facts
+from build_tools.ci.this_run import repeating_lines, results_of
 from build_tools.errors import HipwrightError
 from build_tools.rocm.artifacts.github import open_github
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from build_tools.ci.messages import Message
     from build_tools.ci.results import JobResult, RunFacts
@@ -40,7 +38,7 @@ def notify(workplace: Workplace) -> dict[str, Any]:
         ``bad-option-value`` for results that are none and an address that is none, without showing it; ``not-told``.
     """
     settings, console = workplace.settings, workplace.console
-    results = read_results(_results_text(workplace))
+    results = results_of(workplace)
     told = receivers(settings.notify_urls) if settings.notify_urls else ()
     facts = run_facts(workplace.machine)
     failed = failed_jobs(results)
@@ -70,20 +68,6 @@ def notify(workplace: Workplace) -> dict[str, Any]:
     }
 
 
-def _results_text(workplace: Workplace) -> str:
-    text = workplace.settings.results
-    if text is None:
-        hint = "a workflow says HIPWRIGHT_RESULTS: ${{ toJSON(needs) }}; at a desk, --results @FILE"
-        raise HipwrightError("bad-option-value", "--results is needed: how the jobs of the run ended", hint=hint)
-    if not text.startswith("@"):
-        return text
-    path = workplace.typed_in / text[1:]
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise HipwrightError("bad-option-value", f"--results names {path}, which cannot be read: {error}") from error
-
-
 def _before(results: Mapping[str, JobResult], facts: RunFacts, workplace: Workplace, *, asking: bool) -> Previous:
     """Return how the run before ended: as the option says, else as GitHub does when the answer decides anything."""
     said = workplace.settings.previous
@@ -109,7 +93,7 @@ def _message(
     if failed:
         if before.superseded and not any(job.result == "failure" for job in results.values()):
             return None, "a newer run of the branch took the place of this one, which says nothing"
-        commands = {name: _repeat(name, results, facts, workplace) for name in failed}
+        commands = {name: repeating_lines(name, results, facts, workplace) for name in failed}
         return failure_message(results, facts, commands), f"{', '.join(failed)} did not end well"
     if all(job.result == "skipped" for job in results.values()):
         return None, "no job ran, so there is nothing to tell"
@@ -117,16 +101,3 @@ def _message(
         return recovery_message(results, facts), "all is well again"
     known = "the run before was well too" if before.ended else "no earlier run is known to have failed"
     return None, f"all jobs ended well, and {known}: there is nothing to tell"
-
-
-def _repeat(job: str, results: Mapping[str, JobResult], facts: RunFacts, workplace: Workplace) -> Sequence[str]:
-    """Return the lines that repeat a job; none where this clone does not have the workflow that it is of."""
-    if not facts.file or not (workplace.clone / FOLDER / facts.file).is_file():
-        return ()
-    try:
-        workflows = {workflow.name: workflow for workflow in read_workflows(workplace.clone)}
-    except HipwrightError as error:
-        workplace.console.warn(f"how to repeat {job} is not told: {error.message}")
-        return ()
-    projects = project_names(workplace.external_builds)
-    return commands_of(job, workflows[facts.file], workflows=workflows, inputs=facts.inputs, results=results, projects=projects)

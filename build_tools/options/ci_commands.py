@@ -79,5 +79,11 @@ CI_COMMANDS: Final = (
         summary="Tell people that jobs of a run failed, or are well again, and how to repeat what failed.",
         option_names=("results", "notify-urls", "previous", "dry-run", *COMMON),
     ),
+    Command(
+        name="summary",
+        front="nox",
+        summary="Say how the jobs of a run ended, and fail when one did not end well.",
+        option_names=("results", *COMMON),
+    ),
 )
 """In the order of the reference page."""
