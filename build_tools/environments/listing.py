@@ -58,6 +58,11 @@ class PackageSource:
     option_prefix: str = "--"
     known_as: str | None = None
 
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Its folders and pages, and its index."""
+        return (*self.find_links, *((self.index_url,) if self.index_url is not None else ()))
+
     def describe(self) -> str:
         """Return the places in words, without passwords."""
         if self.known_as is not None:
@@ -165,8 +170,7 @@ class Listing:
     _reading: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        index = () if self.source.index_url is None else (self.source.index_url,)
-        object.__setattr__(self, "network", self.network.knowing((*self.source.find_links, *index)))
+        object.__setattr__(self, "network", self.network.knowing(self.source.places))
 
     def files(self, name: str) -> tuple[Candidate, ...]:
         """Return every wheel and source distribution of a package that the source offers.

@@ -184,7 +184,7 @@ COMMANDS: Final[Mapping[str, Command]] = _by_name(
         name="merge_tests",
         front="nox",
         summary="Make one verdict of the results of all shards of a suite.",
-        option_names=("output-dir", "compare-with", *COMMON),
+        option_names=("output-dir", "compare-with", *STORE, *COMMON),
         paths="results of shards, or folders that hold some",
     ),
     *MACHINE_COMMANDS,

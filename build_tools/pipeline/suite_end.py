@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools import digest
+from build_tools.environments.listing import PackageSource
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import make_folder, write_bytes, write_text
+from build_tools.pipeline.verdict_keeping import keep_beside_source, keep_verdict
+from build_tools.process import printable
 from build_tools.receipts.record import plain, read_record, to_json
 from build_tools.receipts.suite import BAD_OUTCOMES, SuiteResult
 from build_tools.receipts.verdict import Verdict
@@ -66,7 +69,8 @@ def last_result(project: str, place: Place, workplace: Workplace) -> SuiteResult
 def finish(result: SuiteResult, folder: Path, workplace: Workplace, *, line: Callable[[str, str | None], str]) -> dict[str, Any]:
     """Write what a suite leaves, show it, and raise unless it counts as a pass.
 
-    A result of the whole suite becomes a verdict, the last result of its line, and what shards are cut by from then on.
+    A result of the whole suite becomes a verdict, the last result of its line, and what shards are cut by from then on; that of some
+    shards becomes a verdict that says so, and can only stand in the way of a promotion.
 
     Parameters
     ----------
@@ -102,9 +106,11 @@ def finish(result: SuiteResult, folder: Path, workplace: Workplace, *, line: Cal
     write_text(folder / "summary.md", markdown(result, changes, lines))
     times = read_times(times_path(result.project, workplace), result.project)
     write_times(folder / "times.json", with_measured(times, result))
-    verdict = _verdict(result, report) if result.whole and result.narrowed is None else None
+    verdict = _verdict(result, report) if result.narrowed is None else None
+    kept: tuple[str, ...] = ()
     if verdict is not None:
         write_bytes(folder / "verdict.json", to_json(verdict))
+        kept = _kept(verdict, result, folder, workplace)
     # The result comes last: a folder that has one has all.
     write_bytes(folder / RESULT, to_json(result))
     if result.whole:
@@ -115,7 +121,7 @@ def finish(result: SuiteResult, folder: Path, workplace: Workplace, *, line: Cal
             write_bytes(last, to_json(result))
     _show(result, changes, lines, folder, workplace)
     console.summarise("\n".join([*(change_lines(changes) if changes is not None else ()), *commands(lines), ""]))
-    document = {"suite": _document(result, changes, lines, folder, verdict)}
+    document = {"suite": {**_document(result, changes, lines, folder, verdict), "kept": list(kept)}}
     _raise_for(result, folder, document)
     return document
 
@@ -139,7 +145,8 @@ def _place_of(result: SuiteResult) -> tuple[str, str, str, str]:
 
 
 def _verdict(result: SuiteResult, report: bytes) -> Verdict:
-    refuse_partial(result)
+    if result.whole:
+        refuse_partial(result)
     return Verdict(
         project=result.project,
         wheels=result.wheels,
@@ -156,9 +163,21 @@ def _verdict(result: SuiteResult, report: bytes) -> Verdict:
         environment=result.environment,
         flaky=result.flaky,
         mismatch=None if result.code.same else result.code.tests_commit,
+        configuration=result.configuration,
+        shards=result.shards,
+        num_shards=result.num_shards,
         started=result.started,
         seconds=result.seconds,
     )
+
+
+def _kept(verdict: Verdict, result: SuiteResult, folder: Path, workplace: Workplace) -> tuple[str, ...]:
+    """Put a verdict beside the index that the wheel came from, where that can be written, and return where that is."""
+    if result.index is not None:
+        again = printable([*workplace.nox, "-s", "merge_tests", "--", str(folder)])
+        hint = f"{again} puts it there from a machine that may"
+        return (result.index.find_links_url,) if keep_verdict(verdict, result.index, workplace, hint=hint) else ()
+    return keep_beside_source(verdict, PackageSource(find_links=result.pages), workplace)
 
 
 def _show(result: SuiteResult, changes: Changes | None, lines: list[str], folder: Path, workplace: Workplace) -> None:

@@ -19,15 +19,18 @@ from build_tools.pipeline.built_with import inputs
 from build_tools.pipeline.bundling import runs_with
 from build_tools.pipeline.run import bring_tree, run_chains
 from build_tools.pipeline.setup_venv import tell_chosen, wish_of
+from build_tools.pipeline.snapshot_proof import prove_by_snapshots
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.suite import SuiteCode
 from build_tools.testing.install import published_files, runtime_files
 from build_tools.types import Stage
+from build_tools.urls import redact
 
 if TYPE_CHECKING:
     from build_tools.config.project import Project
     from build_tools.config.suite import Suite
     from build_tools.pipeline.chain import Chain
+    from build_tools.receipts.snapshot import PublishedIndex
     from build_tools.receipts.values import EnvironmentRecord, SourceTree
     from build_tools.types import Sha256
     from build_tools.workplace import Workplace
@@ -37,13 +40,15 @@ __all__ = ["SuiteTarget", "prove_version", "suite_target"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SuiteTarget:
-    """The tree with the tests, the wheels that a result will speak of, and the environment that holds them."""
+    """The tree with the tests, the wheels that a result will speak of, where those came from, and the environment that holds them."""
 
     tree: SourceTree
     wheels: tuple[JudgedWheel, ...]
     environment: EnvironmentRecord
     local: Sha256 | None
     built_from: str | None = None
+    index: PublishedIndex | None = None
+    pages: tuple[str, ...] = ()
 
 
 def suite_target(project: Project, suite: Suite, workplace: Workplace, *, log: Path) -> SuiteTarget | None:
@@ -133,7 +138,12 @@ def _published(chain: Chain, suite: Suite, workplace: Workplace, log: Path) -> S
     )
     environment = workplace.environment(request, runner=workplace.runner, log=log, renew=False)
     return SuiteTarget(
-        tree=bring_tree(chain), wheels=wheels, environment=environment, local=built.local, built_from=str(built.upstream)
+        tree=bring_tree(chain),
+        wheels=wheels,
+        environment=environment,
+        local=built.local,
+        built_from=str(built.upstream),
+        index=index,
     )
 
 
@@ -154,6 +164,7 @@ def _offered(chain: Chain, suite: Suite, workplace: Workplace, log: Path) -> Sui
         pause=settings.wait_between,
     )
     tell_chosen(chosen, places, workplace)
+    prove_by_snapshots(chosen.files, (places.packages, places.rocm), workplace)
     own = canonicalize_name(project.wheel.distribution)
     wheels = tuple(
         JudgedWheel(filename=file.filename, sha256=file.sha256)
@@ -172,4 +183,5 @@ def _offered(chain: Chain, suite: Suite, workplace: Workplace, log: Path) -> Sui
         purpose=f"the environment that the suite of {project.name} runs in",
     )
     environment = workplace.environment(request, runner=workplace.runner, log=log, renew=False)
-    return SuiteTarget(tree=bring_tree(chain), wheels=wheels, environment=environment, local=None)
+    pages = tuple(map(redact, places.packages.places))
+    return SuiteTarget(tree=bring_tree(chain), wheels=wheels, environment=environment, local=None, pages=pages)

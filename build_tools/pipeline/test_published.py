@@ -16,6 +16,7 @@ from build_tools.files import hold, make_folder, remove_tree
 from build_tools.locking.places import named_places, wanted_targets
 from build_tools.locking.wanted import choose
 from build_tools.pipeline.setup_venv import show_packages, tell_chosen, tell_strays, wish_of
+from build_tools.pipeline.snapshot_proof import prove_by_snapshots
 from build_tools.pipeline.test_stage import devices_to_test_on, reach_verdicts
 from build_tools.pipeline.verdict_keeping import keep_beside_source
 from build_tools.receipts.check import JudgedWheel
@@ -103,6 +104,7 @@ def _test_on(interpreter: Interpreter, project: Project, workplace: Workplace, *
         pause=settings.wait_between,
     )
     tell_chosen(chosen, places, workplace)
+    prove_by_snapshots(chosen.files, (places.packages, places.rocm), workplace)
     wheels = _wheels(project, chosen.files)
     devices = devices_to_test_on(workplace, wanted_targets(workplace, project.name))
     name = digest.of_value([sorted([file.filename, file.sha256] for file in chosen.files), interpreter.python_tag])[:_NAME]

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from packaging.version import Version
 
 from build_tools import files
@@ -126,7 +127,8 @@ def test_suite(project: Project, workplace: Workplace) -> dict[str, Any]:
             if settings.collect_only:
                 return _listed(prepared, asked, workplace)
             with console.group(f"run shard {shard} of {num_shards} of the suite of {project.name}"):
-                result = run_shard(desk, asked, prepared)
+                ran = run_shard(desk, asked, prepared)
+                result = msgspec.structs.replace(ran, index=target.index, pages=target.pages)
     return finish(result, folder, workplace, line=_repeats(project, workplace))
 
 

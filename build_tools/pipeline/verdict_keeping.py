@@ -26,17 +26,20 @@ __all__ = ["index_root", "keep_beside_source", "keep_in_run", "keep_verdict"]
 _PARTS: Final = frozenset({DIST, FLAT_PAGE, SIMPLE, SIMPLE_JSON})
 
 
-def keep_verdict(verdict: Verdict, index: PublishedIndex, workplace: Workplace) -> bool:
+_FROM_RECEIPT: Final = "hand the receipt of this test over with --from-receipt"
+
+
+def keep_verdict(verdict: Verdict, index: PublishedIndex, workplace: Workplace, *, hint: str = _FROM_RECEIPT) -> bool:
     """Put a verdict beside the index of the wheels that it speaks of, and return whether that could be done.
 
-    A machine that only tests may have no rights there; its receipt then is the one place where the verdict is, and that is told.
+    A machine that only tests may have no rights there: that is told, with ``hint``, how promotion comes by it all the same.
     """
     try:
         store = workplace.open_store(writing=True, address=index.store)
         put_verdict(store, IndexFolder(index.prefix), verdict)
     except HipwrightError as error:
-        hint = "promotion needs it: hand the receipt of this test over with --from-receipt"
-        workplace.console.warn(f"the verdict could not be put beside {index.find_links_url} ({error.message}); {hint}")
+        told = f"the verdict could not be put beside {index.find_links_url} ({error.message})"
+        workplace.console.warn(f"{told}; promotion needs it: {hint}")
         return False
     return True
 
@@ -62,7 +65,7 @@ def keep_beside_source(verdict: Verdict, source: PackageSource, workplace: Workp
     nothing is known that could take a verdict; where one could not be written, that is told.
     """
     kept = []
-    for place in (*source.find_links, *((source.index_url,) if source.index_url is not None else ())):
+    for place in source.places:
         try:
             found = _index_at(index_root(place), workplace)
             if found is None:

@@ -86,8 +86,9 @@ def refusals(
 ) -> tuple[str, ...]:
     """Return every reason why files may not enter a channel; none means that they may.
 
-    A file needs a verdict that names its very bytes. Of those verdicts none may be a failure, and their targets must be what the
-    channel demands: ``gfx942:xnack+`` counts for ``gfx942``. A wheel with a person's own changes enters no channel.
+    A file needs a verdict that names its very bytes, by tests of the commit that it was built from. Of those verdicts none may be a failure,
+    not even of one shard, and the targets of the whole ones must be what the channel demands: ``gfx942:xnack+`` counts for ``gfx942``.
+    A wheel with a person's own changes enters no channel.
 
     Parameters
     ----------
@@ -216,17 +217,22 @@ def _stage(version: Version) -> VersionStage | None:
     return None if version.pre is None else kinds[version.pre[0]]
 
 
+def _of_own_tests(bound: Sequence[Verdict]) -> tuple[Verdict, ...]:
+    """Return the verdicts by tests of the commit that was built: others tell of their own commit, whether they passed or failed."""
+    return tuple(verdict for verdict in bound if verdict.mismatch is None)
+
+
 def _failures(file: IndexedFile, bound: Sequence[Verdict]) -> Iterator[str]:
-    for verdict in bound:
+    for verdict in _of_own_tests(bound):
         if verdict.outcome != "passed" or verdict.counts.failed or verdict.counts.errors:
             yield f"{file.filename} failed its tests on {verdict.target}"
-        elif not verdict.counts.passed:
+        elif verdict.whole and not verdict.counts.passed:
             yield f"{file.filename} has a verdict on {verdict.target} in which no test passed"
 
 
 def _tests_on(target: GfxTarget | None, bound: Sequence[Verdict]) -> TestResult:
     """Return what passed verdicts say of a target, of any GPU at all when None."""
-    tested = {verdict.target for verdict in bound}
+    tested = {verdict.target for verdict in _of_own_tests(bound) if verdict.whole}
     if target is not None:
         return "passed" if offers(target, tested) else "none"
     if any(parse_target(name) is not None for name in tested):
@@ -244,9 +250,12 @@ def _untested(
     named: bool,
 ) -> str:
     targets = [target for target in missing if target is not None]
-    if not bound:
+    if not _of_own_tests(bound):
         other = "; the verdict at hand is on other bytes of that name" if named else ""
         text = f"{file.filename} has no verdict on its bytes ({file.sha256[:12]}){other}"
+    elif not any(verdict.whole for verdict in _of_own_tests(bound)):
+        shards = max(verdict.num_shards for verdict in _of_own_tests(bound))
+        text = f"{file.filename} was tested in some of {shards} shards only, which nox -s merge_tests makes one verdict of"
     elif targets:
         text = f"{file.filename} was not tested on {', '.join(targets)}, which the channel {channel.name} requires"
     else:

@@ -58,7 +58,8 @@ class Verdict(Record, frozen=True, kw_only=True):
     ``suite`` says which tests these were: the project's smoke tests, upstream's own, or ROCm's own. ``flags`` are those that the wheels
     were proved to have. ``devices`` are the GPUs that the tests were given, also where none of them ran anything there. ``environment``
     is the digest of what was installed. ``flaky`` are tests that passed at a later attempt. ``mismatch`` says, where the tests are not
-    those of the built commit, which they are of. ``started`` is when, in UTC; ``seconds`` is how long it took.
+    those of the built commit, which they are of; such a verdict counts for nothing. ``configuration`` is that of upstream's suite, and
+    ``shards`` are those of its ``num_shards`` shards that took part: a pass of some of them is none of the suite. ``started`` is when, in UTC; ``seconds`` is how long it took.
     """
 
     schema: Literal[1] = 1
@@ -78,8 +79,16 @@ class Verdict(Record, frozen=True, kw_only=True):
     environment: Sha256 | None = None
     flaky: tuple[FlakyTest, ...] = ()
     mismatch: str | None = None
+    configuration: str | None = None
+    shards: tuple[int, ...] = (1,)
+    num_shards: int = 1
     started: str | None = None
     seconds: float = 0.0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all shards took part."""
+        return self.shards == tuple(range(1, self.num_shards + 1))
 
 
 class Promotion(Record, frozen=True, kw_only=True):

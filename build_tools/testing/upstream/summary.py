@@ -94,7 +94,7 @@ def markdown(result: SuiteResult, changes: Changes | None, lines: Iterable[str])
             "",
         ]
     if not result.whole:
-        page += [f"This is shard {', '.join(map(str, result.shards))} of {result.num_shards}, and no verdict.", ""]
+        page += [f"This is shard {', '.join(map(str, result.shards))} of {result.num_shards}, and no verdict on the suite.", ""]
     if result.narrowed is not None:
         page += [f"Narrowed to `{result.narrowed}`: no verdict on the suite.", ""]
     page += _table(COUNT_COLUMNS, count_rows(result))

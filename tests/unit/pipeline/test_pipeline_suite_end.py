@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,19 +17,24 @@ from build_tools.errors import HipwrightError
 from build_tools.pipeline.merge_tests import merge_tests
 from build_tools.pipeline.suite_end import finish, times_path
 from build_tools.pipeline.suite_target import SuiteTarget, prove_version
+from build_tools.publish.upload import publish_wheels
+from build_tools.publish.verdicts import read_verdicts
+from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import read_record, to_json
 from build_tools.receipts.suite import SkipFinding, SuiteCode, SuiteOutcome, SuiteResult, SuiteTest
 from build_tools.receipts.values import SourceTree
 from build_tools.receipts.verdict import FlakyTest, TestedDevice, Verdict
+from build_tools.stores.local import FolderStore
+from build_tools.stores.run_outputs import IndexFolder
 from build_tools.testing.junit import read_report
 from build_tools.testing.upstream.merge import merge
 from build_tools.types import CommitId
 from tests.support.environment_under_test import TOY, WHEEL, make_tested
+from tests.support.publishing import write_wheel
 from tests.support.workplaces import memory_of, workplace
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from build_tools.receipts.snapshot import PublishedIndex
     from build_tools.workplace import Workplace
 
 PLAN = digest.of_bytes(b"plan")
@@ -100,10 +106,10 @@ def test_a_verdict_by_tests_of_another_version_says_so(tmp_path: Path) -> None:
         assert (verdict.suite, verdict.mismatch) == ("upstream", None if same else COMMIT)
 
 
-def test_a_shard_or_a_choice_is_no_verdict_and_changes_nothing_that_others_read(tmp_path: Path) -> None:
+def test_a_shard_or_a_choice_is_no_verdict_on_the_suite_and_changes_nothing_that_others_read(tmp_path: Path) -> None:
     place = workplace(tmp_path)
     end(result(1, 2, a="passed"), place, tmp_path / "shard")
-    assert not (tmp_path / "shard" / "verdict.json").exists()
+    assert not read_record(tmp_path / "shard" / "verdict.json", Verdict).whole
     assert not times_path("pytorch", place).exists(), "the other shards would be cut by other times"
     end(changed(result(a="passed"), narrowed="-k a"), place, tmp_path / "part")
     assert not (tmp_path / "part" / "verdict.json").exists()
@@ -246,3 +252,50 @@ def test_a_verdict_names_devices_environment_and_flaky_tests(tmp_path: Path) -> 
     # Shards that were installed differently share no environment.
     shards[1] = changed(shards[1], environment=digest.of_bytes(b"other"))
     assert merge(shards).environment is None
+
+
+def published(folder: Path) -> PublishedIndex:
+    store = FolderStore(folder / "store")
+    wheel = write_wheel(folder / "wheels", "torch")
+    return publish_wheels([wheel], store=store, prefix="17-linux/pytorch", replace=False, say=lambda _line: None)
+
+
+def verdicts_beside(index: PublishedIndex) -> dict[tuple[int, ...], Verdict]:
+    """Return the verdicts beside an index by their shards."""
+    found = read_verdicts(FolderStore(Path(index.store)), IndexFolder(index.prefix), [index.files[0].sha256])
+    return {verdict.shards: verdict for verdict in found}
+
+
+@pytest.mark.parametrize("known_by", ["pages", "index"])
+def test_verdicts_of_shards_and_of_all_lie_beside_the_index(tmp_path: Path, known_by: str) -> None:
+    index = published(tmp_path)
+    wheels = (JudgedWheel(filename=index.files[0].filename, sha256=index.files[0].sha256),)
+    source = {"pages": (index.find_links_url,)} if known_by == "pages" else {"index": index}
+    shards = (result(1, 2, 2, a="passed"), result(2, 2, 2, b="skipped"))
+    for number, one in enumerate(shards):
+        told = end(changed(one, wheels=wheels, **source), workplace(tmp_path), tmp_path / "shards" / str(number))
+        assert len(told["kept"]) == 1
+    place = workplace(tmp_path, paths=(tmp_path / "shards",), output_dir=tmp_path / "merged")
+    told = merge_tests(place)["suite"]
+    found = verdicts_beside(index)
+    assert {shard: (one.num_shards, one.outcome, one.whole) for shard, one in found.items()} == {
+        (1,): (2, "passed", False),
+        (2,): (2, "passed", False),
+        (1, 2): (2, "passed", True),
+    }
+    assert to_json(found[1, 2]) == (tmp_path / "merged" / "verdict.json").read_bytes()
+    assert all((one.suite, one.configuration, one.wheels) == ("upstream", "default", wheels) for one in found.values())
+
+
+def test_a_store_that_cannot_be_written_is_told_with_the_way_to_it(tmp_path: Path) -> None:
+    index = published(tmp_path)
+    (tmp_path / "store" / index.prefix / "verdicts").write_text("in the way")
+    place = workplace(tmp_path)
+    assert end(changed(result(a="passed"), index=index), place, tmp_path / "out")["kept"] == []
+    assert any("merge_tests" in line and "could not be put" in line for line in memory_of(place).said)
+
+
+def test_a_part_that_a_person_chose_is_no_verdict(tmp_path: Path) -> None:
+    index = published(tmp_path)
+    told = end(changed(result(a="passed"), index=index, narrowed="-k a"), workplace(tmp_path), tmp_path / "out")
+    assert (told["verdict"], told["kept"], verdicts_beside(index)) == (None, [], {})

@@ -234,3 +234,33 @@ def test_who_is_refused_hears_what_helps(
 ) -> None:
     assert refusals([file], verdicts, channel=channel, circumstances=given)
     assert said in advice([file], verdicts, channel=channel, circumstances=given)
+
+
+PART = msgspec.structs.replace(GPU, suite="upstream", shards=(1,), num_shards=3)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        pytest.param([PART], "tested in some of 3 shards only", id="a shard is no suite"),
+        pytest.param([PART, GPU], None, id="a shard does not stand in the way"),
+        pytest.param([msgspec.structs.replace(PART, shards=(1, 2, 3))], None, id="all shards are one"),
+        pytest.param([msgspec.structs.replace(PART, counts=TestCounts(passed=0, skipped=4)), GPU], None, id="a shard of skips"),
+        pytest.param(
+            [msgspec.structs.replace(PART, outcome="failed"), GPU], "failed its tests on gfx942", id="a shard that failed"
+        ),
+        pytest.param(
+            [msgspec.structs.replace(GPU, mismatch="1" * 40)], "has no verdict on its bytes", id="tests of another commit"
+        ),
+        pytest.param([msgspec.structs.replace(GPU, mismatch="1" * 40, outcome="failed"), GPU], None, id="their failure neither"),
+    ],
+)
+def test_what_a_suite_says_in_part_or_of_another_commit(verdicts: list[Verdict], said: str | None) -> None:
+    found = refusals([FILE], verdicts, channel=REHEARSAL, circumstances=OF_A_RELEASE)
+    assert [said in one for one in found if said] == ([True] if said else [])
+    assert bool(found) is bool(said)
+
+
+def test_tests_of_another_commit_tell_of_a_persons_changes_all_the_same() -> None:
+    other = msgspec.structs.replace(verdict(FILE, local=True), mismatch="1" * 40)
+    assert any("local changes" in one for one in refusals([FILE], [other, GPU], channel=REHEARSAL, circumstances=OF_A_RELEASE))
