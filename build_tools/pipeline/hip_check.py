@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from build_tools.builds.variables import constants
 from build_tools.config.project import load_project
 from build_tools.config.targets import parse_targets
 from build_tools.errors import HipwrightError, Where
@@ -117,7 +118,7 @@ def project_targets(
         return named, str(project.build.target_variable) if own and project is not None else "--gfx"
     if project is not None and project.extension.detect_targets is not None:
         function = project.extension.detect_targets
-        found = prober.ask_targets(tree_of_project(project, workplace), function)
+        found = prober.ask_targets(tree_of_project(project, workplace), function, constants(project, workplace.platform))
         return parse_targets(tuple(dict.fromkeys(found))), function
     devices = answer.devices if answer is not None else ()
     seen = tuple(dict.fromkeys(device.target.partition(":")[0] for device in devices if device.target))

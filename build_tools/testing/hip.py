@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
@@ -65,7 +66,7 @@ class Prober:
         answer = self._ask(["torch"], HipAnswer, what="the import of torch", cwd=self.folder)
         return HipAnswer(error=answer) if isinstance(answer, str) else answer
 
-    def ask_targets(self, tree: Path, function: str) -> tuple[str, ...]:
+    def ask_targets(self, tree: Path, function: str, constants: Mapping[str, str]) -> tuple[str, ...]:
         """Return the GPU targets that a project's own function finds.
 
         Parameters
@@ -74,6 +75,8 @@ class Prober:
             The project's tree, in which the function runs.
         function
             Module and function, such as ``setup.detect_hip_arches``.
+        constants
+            What the project's recipe sets in its builds: such a function reads the environment too.
 
         Raises
         ------
@@ -82,7 +85,7 @@ class Prober:
         """
         module, _, name = function.partition(".")
         where = Where(file=tree / f"{module}.py", key="extension.detect-targets")
-        answer = self._ask([str(tree), module, name], _Targets, what=function, cwd=tree)
+        answer = self._ask([str(tree), module, name], _Targets, what=function, cwd=tree, env=constants)
         problem = answer if isinstance(answer, str) else answer.error
         if problem is not None:
             raise HipwrightError(
@@ -93,7 +96,9 @@ class Prober:
             raise HipwrightError("no-gpu-targets", message, where=where, log=self.log)
         return answer.targets
 
-    def _ask(self, words: Sequence[str], model: type[A], *, what: str, cwd: Path) -> A | str:
+    def _ask(
+        self, words: Sequence[str], model: type[A], *, what: str, cwd: Path, env: Mapping[str, str] = MappingProxyType({})
+    ) -> A | str:
         """Return the answer, or how the process ended that gave none."""
         with files.temporary_folder(self.folder, "probe") as scratch:
             file = scratch / "answer.json"
@@ -103,7 +108,7 @@ class Prober:
                     [self.python, *ISOLATED, Path(hip_probe.__file__), first, file, *rest],
                     cwd=cwd,
                     log=self.log,
-                    env=self.variables,
+                    env={**env, **self.variables},
                     timeout=_SECONDS,
                     check=False,
                     what=what,

@@ -85,6 +85,13 @@ VISION_ROW: Final = {
     "TORCHVISION_USE_NVJPEG": "0",
     "TORCHVISION_USE_VIDEO_CODEC": "0",
 }
+NUNCHAKU_ROW: Final = {
+    **COMMON,
+    "NUNCHAKU_HIP_ARCHES": "gfx942,gfx1201",
+    "NUNCHAKU_VERSION": "2.9.0+rocm7.10.0",
+    "NUNCHAKU_BLOCK_SPARSE": "0",
+    "NUNCHAKU_BUILD_WHEELS": "1",
+}
 TABLE: Final = (
     Row(
         "pytorch",
@@ -142,6 +149,8 @@ TABLE: Final = (
         flags=NO_WARNINGS,
         absent=("CC",),
     ),
+    Row("nunchaku", LINUX, NUNCHAKU_ROW, absent=("DISTUTILS_USE_SDK", "CC")),
+    Row("nunchaku", WINDOWS, {**NUNCHAKU_ROW, **COMPILER, "DISTUTILS_USE_SDK": "1"}),
 )
 IDS: Final = [f"{row.project} on {row.platform.value}" for row in TABLE]
 
