@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from build_tools.config.runners import RunnerTable
     from build_tools.config.support import SupportTable
 
-__all__ = ["LeftOut", "Matrix", "Wanted", "artifact_name", "build_jobs", "split", "test_jobs"]
+__all__ = ["LeftOut", "Matrix", "Wanted", "artifact_name", "build_axes", "build_jobs", "follow_up_jobs", "split", "test_jobs"]
 
 _LINE: Final = re.compile(r"(?:release/|v)?(\d+\.\d+)(?:\.\d+)?")
+_AXES: Final = frozenset({"platform", "pytorch_git_ref", "python_version", "artifact_group"})
 _ODD: Final = re.compile(r"[^A-Za-z0-9_.]+")
 
 
@@ -61,7 +62,8 @@ def build_jobs(purpose: JobPurpose, wanted: Wanted, *, table: MatrixTable, runne
     """Return the jobs that build wheels: one for each platform, ref and Python, in this order.
 
     A job has ``name``, ``id`` (good for the name of an artifact), ``platform``, ``python_version``, ``pytorch_git_ref``, ``projects``,
-    ``amdgpu_families``, ``test_amdgpu_families``, ``release_type`` and ``build_runs_on``; lists are joined by commas.
+    ``amdgpu_families``, ``test_amdgpu_families``, ``artifact_group``, ``release_type``, ``build_runs_on`` and ``build_image``; lists are
+    joined by commas.
     """
     jobs, left_out = [], []
     for platform in wanted.platforms:
@@ -90,8 +92,10 @@ def build_jobs(purpose: JobPurpose, wanted: Wanted, *, table: MatrixTable, runne
                         "projects": ",".join(projects),
                         "amdgpu_families": ",".join(families),
                         "test_amdgpu_families": ",".join(tested),
+                        "artifact_group": families[0] if len(families) == 1 else f"multi-arch-{purpose.release_type}",
                         "release_type": purpose.release_type,
                         "build_runs_on": runners.build_label(platform, pytorch=True, fork=wanted.fork),
+                        "build_image": table.images.of(platform),
                     }
                 )
     return Matrix(jobs=tuple(jobs), left_out=_together(left_out))
@@ -128,6 +132,37 @@ def test_jobs(purpose: JobPurpose, wanted: Wanted, *, runners: RunnerTable) -> M
 
 
 test_jobs.__test__ = False  # type: ignore[attr-defined]
+
+
+def follow_up_jobs(jobs: Sequence[dict[str, Any]], purpose: JobPurpose, wanted: Wanted, *, runners: RunnerTable) -> Matrix:
+    """Return the jobs that test what build jobs made: one for each of these and each GPU family that has a machine.
+
+    A job has ``name``, ``id``, ``platform``, ``python_version``, ``pytorch_git_ref``, ``projects``, ``artifact_group``, ``release_type``,
+    ``receipts_artifact`` (what the build hands on), ``amdgpu_family`` and ``test_runs_on``.
+    """
+    kept = ("platform", "python_version", "pytorch_git_ref", "projects", "artifact_group", "release_type")
+    found = []
+    for job in jobs:
+        receipts = artifact_name("receipts", *build_axes(**{name: job[name] for name in kept if name in _AXES}))
+        for family in job["test_amdgpu_families"].split(",") if job["test_amdgpu_families"] and not wanted.fork else ():
+            identity = _id(job["id"], family)
+            labels = _labels(runners, family, Platform(job["platform"]), purpose)
+            found.append(
+                {
+                    "name": f"{job['name']}, {family}",
+                    "id": identity,
+                    **{name: job[name] for name in kept},
+                    "receipts_artifact": receipts,
+                    "amdgpu_family": family,
+                    "test_runs_on": pick_label(labels, f"{wanted.seed}{identity}"),
+                }
+            )
+    return Matrix(jobs=tuple(found))
+
+
+def build_axes(*, platform: str, pytorch_git_ref: str, python_version: str, artifact_group: str) -> tuple[str, ...]:
+    """Return what tells a job that builds from the others of a run, for the names of its artifacts."""
+    return platform, pytorch_git_ref or "default", f"py{python_version or 'default'}", artifact_group or "all"
 
 
 def artifact_name(kind: str, *axes: str) -> str:

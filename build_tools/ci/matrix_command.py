@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.ci.changes import changed_files, projects_about
-from build_tools.ci.matrix import LeftOut, Matrix, Wanted, build_jobs, split, test_jobs
+from build_tools.ci.matrix import LeftOut, Matrix, Wanted, build_jobs, follow_up_jobs, split, test_jobs
 from build_tools.ci.outputs import hand_on
 from build_tools.config.matrix import matrix_table
 from build_tools.config.project import load_project
@@ -49,13 +49,14 @@ def matrix(workplace: Workplace, *, built_before: Callable[[Project, Sequence[Pr
     Returns
     -------
     dict
-        Under ``matrix``: ``enabled``, ``parts`` (each with ``include``, as a workflow's ``strategy.matrix`` takes it), ``left_out``. A job
-        on GitHub hands on ``enabled``, ``parts`` (their numbers) and ``matrix_1`` and so on.
+        Under ``matrix``: ``enabled``, ``parts`` (each with ``include``, as a workflow's ``strategy.matrix`` takes it), ``test_parts`` (the
+        same of the jobs that test what is built), ``left_out``. A job on GitHub hands on ``enabled``, ``parts`` (their numbers),
+        ``matrix_1`` and so on, and the same of tests as ``test_enabled``, ``test_parts``, ``test_matrix_1``.
 
     Raises
     ------
     HipwrightError
-        ``bad-option-value``; ``empty-matrix`` when no job is left, and neither a label nor the changed files say that none is wanted.
+        ``bad-option-value``, also for more parts than ``--max-parts``; ``empty-matrix`` when no job is left, and neither a label nor the changed files say that none is wanted.
     """
     settings, table = workplace.settings, matrix_table()
     tests = settings.matrix_for == _TESTS
@@ -79,22 +80,41 @@ def matrix(workplace: Workplace, *, built_before: Callable[[Project, Sequence[Pr
         raise HipwrightError(
             "bad-option-value", f"several jobs would be called {', '.join(twice)}", hint="name each Python and ref once"
         )
+    tested = found if tests else follow_up_jobs(found.jobs, purpose, wanted, runners=runner_table())
     parts = split(found.jobs, table.limit)
+    test_parts = split(tested.jobs, table.limit)
+    _refuse_parts(max(len(parts), len(test_parts)), settings.max_parts, table.limit)
     _tell(workplace, found, left_out, parts)
-    documents = {f"matrix_{number}": {"include": list(part)} for number, part in enumerate(parts, 1)}
     hand_on(
-        {"enabled": "true" if found.jobs else "false"},
+        {"enabled": _word(found), "test_enabled": _word(tested)},
         workplace.machine,
-        documents={"parts": list(range(1, len(parts) + 1)), **documents},
+        documents={**_numbered("", parts), **_numbered("test_", test_parts)},
     )
     return {
         "matrix": {
             "for": settings.matrix_for,
             "enabled": bool(found.jobs),
             "parts": [{"include": list(part)} for part in parts],
+            "test_parts": [{"include": list(part)} for part in test_parts],
             "left_out": [{"what": one.what, "reason": one.reason} for one in left_out],
         }
     }
+
+
+def _word(found: Matrix) -> str:
+    return "true" if found.jobs else "false"
+
+
+def _numbered(prefix: str, parts: Sequence[Sequence[dict[str, Any]]]) -> dict[str, Any]:
+    documents = {f"{prefix}matrix_{number}": {"include": list(part)} for number, part in enumerate(parts, 1)}
+    return {f"{prefix}parts": list(range(1, len(parts) + 1)), **documents}
+
+
+def _refuse_parts(count: int, most: int | None, limit: int) -> None:
+    """Refuse more parts than the workflow that takes them has a place for: the others would be left out without a word."""
+    if most is not None and count > most:
+        message = f"there are jobs for {count} matrices of {limit}, and --max-parts {most} are taken"
+        raise HipwrightError("bad-option-value", message, hint="narrow them: --python, --pytorch-ref, --gpu-family, --platform")
 
 
 def _wanted(workplace: Workplace, purpose: JobPurpose) -> Wanted:

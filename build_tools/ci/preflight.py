@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.ci.image import refuse_tag
-from build_tools.ci.matrix import artifact_name
+from build_tools.ci.matrix import artifact_name, build_axes
 from build_tools.ci.outputs import hand_on
 from build_tools.config.buckets import bucket_table
 from build_tools.pipeline.publishing import layout_to_publish, publishes_nothing
@@ -38,11 +38,11 @@ def preflight(workplace: Workplace) -> dict[str, Any]:
         refuse_tag(settings.job_image, settings.release_type, what="image that the job runs in")
     address, run = layout_to_publish(workplace)
     publishes = not publishes_nothing(workplace)
-    axes = (
-        run.platform.value,
-        settings.ref.get("pytorch", "default"),
-        f"py{'-'.join(settings.python) or 'default'}",
-        settings.artifact_group or "all",
+    axes = build_axes(
+        platform=run.platform.value,
+        pytorch_git_ref=settings.ref.get("pytorch", ""),
+        python_version="-".join(settings.python),
+        artifact_group=settings.artifact_group or "",
     )
     family = settings.gpu_family or "any"
     names = {

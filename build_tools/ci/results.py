@@ -29,6 +29,13 @@ class JobResult(msgspec.Struct, frozen=True):
     outputs: dict[str, str] = {}
 
 
+class _Told(msgspec.Struct, frozen=True):
+    """The same as runners tell it: some say null of a job that hands nothing on."""
+
+    result: Literal["success", "failure", "cancelled", "skipped"]
+    outputs: dict[str, str] | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunFacts:
     """What the runner says of the run in progress; texts are empty where it says nothing.
@@ -65,12 +72,12 @@ def read_results(text: str) -> dict[str, JobResult]:
     """
     hint = "a workflow says HIPWRIGHT_RESULTS: ${{ toJSON(needs) }}, in a job that needs all others"
     try:
-        results = msgspec.json.decode(text.encode(), type=dict[str, JobResult])
+        results = msgspec.json.decode(text.encode(), type=dict[str, _Told])
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
         raise HipwrightError("bad-option-value", f"--results is not what toJSON(needs) comes to: {error}", hint=hint) from error
     if not results:
         raise HipwrightError("bad-option-value", "--results tells of no job", hint=hint)
-    return results
+    return {name: JobResult(result=told.result, outputs=told.outputs or {}) for name, told in results.items()}
 
 
 def run_facts(machine: Mapping[str, str]) -> RunFacts:

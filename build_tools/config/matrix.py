@@ -18,10 +18,11 @@ from build_tools.errors import HipwrightError, Where
 if TYPE_CHECKING:
     from build_tools.types import Platform
 
-__all__ = ["ChangeRow", "Exclusion", "JobPurpose", "MatrixTable", "Refs", "matrix_table"]
+__all__ = ["ChangeRow", "Exclusion", "Images", "JobPurpose", "MatrixTable", "Refs", "matrix_table"]
 
 _FILE: Final = Path(__file__).parent / "data" / "matrix.toml"
 
+ImageName: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^(\S+@sha256:[0-9a-f]{64})?$")]
 ReleaseKind: TypeAlias = Literal["ci", "dev", "nightly", "prerelease", "release"]
 
 
@@ -33,6 +34,17 @@ class Refs(Table, frozen=True, kw_only=True):
 
     def of(self, platform: Platform) -> tuple[str, ...]:
         """Return those of a platform."""
+        return self.linux if platform.value == "linux" else self.windows
+
+
+class Images(Table, frozen=True, kw_only=True):
+    """The container images that wheels are built in, by digest; empty for a build on the machine itself."""
+
+    linux: ImageName = ""
+    windows: ImageName = ""
+
+    def of(self, platform: Platform) -> str:
+        """Return that of a platform."""
         return self.linux if platform.value == "linux" else self.windows
 
 
@@ -79,6 +91,7 @@ class MatrixTable(Table, frozen=True, kw_only=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=256)]
     skip_label: NonEmpty
     purpose: tuple[JobPurpose, ...]
+    images: Images = Images()
     exclude: tuple[Exclusion, ...] = ()
     changes: tuple[ChangeRow, ...] = ()
 

@@ -22,6 +22,9 @@ class CiOptions:
         choices=("ci", "nightly", "release", "tests"),
         metavar="WHAT",
     )
+    max_parts: int | None = declare(
+        None, "integer", "what", "How many matrices a workflow takes; more jobs than they hold are an error.", metavar="N"
+    )
     job_image: str | None = declare(
         None, "text", "image", "Image that the job runs in; a release names it by digest.", metavar="NAME@sha256:…"
     )

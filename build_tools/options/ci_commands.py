@@ -70,6 +70,7 @@ CI_COMMANDS: Final = (
             "platform",
             "labels",
             "changed-since",
+            "max-parts",
             *COMMON,
         ),
     ),

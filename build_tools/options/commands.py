@@ -76,6 +76,7 @@ _OF_ONE: Final = frozenset(
         "notify-urls",
         "previous",
         "job-image",
+        "max-parts",
         "wheel-version",
         *SUITE_OPTIONS,
     }

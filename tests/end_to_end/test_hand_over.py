@@ -66,6 +66,28 @@ def test_a_fresh_work_dir_goes_on_from_an_address(elsewhere: Elsewhere) -> None:
     assert f"there is no receipt at {url}build/none/receipt.json" in missing.failed("bad-receipt")["message"]
 
 
+def test_a_folder_of_receipts_stands_for_what_lies_in_it_and_published_wheels_stay_where_they_are(
+    elsewhere: Elsewhere, tmp_path: Path
+) -> None:
+    there = elsewhere.desk
+    published = there.nox("upload_tiny_project", "--json").well()
+    handed = tmp_path / "receipts"
+    for stage in ("lock", "build", "check", "publish"):
+        shutil.copytree(there.work / stage, handed / stage, ignore=shutil.ignore_patterns("*.whl"))
+    here = there.with_work("from-folder")
+    ran = here.nox("test_wheels", "--projects", "tiny-project", "--from-receipt", handed, "--json").well()
+    assert ran.states == {**dict.fromkeys(("lock", "build", "check", "publish"), "received"), "test": "run"}
+    (index,) = published.document["indexes"]
+    assert [one["index-url"] for one in ran.document["indexes"]] == [index["index-url"]]
+    assert not list(here.work.rglob("*.whl"))
+    # What was not published has to be among what is handed over.
+    shutil.rmtree(handed / "publish")
+    error = pipeline(there.with_work("without"), handed, "--until", "publish").failed("output-changed")
+    assert "is not there" in error["message"]
+    error = here.nox("check_sample", "--from-receipt", handed, "--json").failed("bad-receipt")
+    assert "there is no receipt of sample in" in error["message"]
+
+
 def test_damaged_output_is_refused(elsewhere: Elsewhere, tmp_path: Path) -> None:
     copied = tmp_path / "work"
     shutil.copytree(elsewhere.desk.work, copied, ignore=shutil.ignore_patterns("envs", "src"))

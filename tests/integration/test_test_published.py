@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from build_tools import digest
@@ -76,3 +78,25 @@ def test_a_failure_is_raised_with_the_document_and_a_package_that_is_not_offered
         with pytest.raises(HipwrightError) as caught:
             run_test_published([PROJECT], replace(place, resolved=replace(place.resolved, settings=settings)))
         assert caught.value.code.name == code
+
+
+def test_projects_are_tested_one_after_the_other_in_the_versions_that_are_named(tmp_path: Path) -> None:
+    for name in ("apex", "triton"):
+        for version in ("1.0", "2.0"):
+            make_wheel(tmp_path / "offered", name, version, mark=version)
+    place = desk(tmp_path, "import apex\ndef test_mark(): assert apex.MARK == '1.0'\n", packages=())
+    for name, test in (("apex", None), ("triton", "import triton\ndef test_mark(): assert triton.MARK == '2.0'\n")):
+        folder = place.external_builds / name
+        (folder / "smoke-tests").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(CLONE / "external-builds" / name / "project.toml", folder / "project.toml")
+        if test is not None:
+            (folder / "smoke-tests" / "test_it.py").write_text(test, encoding="utf-8")
+    settings = replace(place.settings, wheel_version={"apex": "1.0"})
+    place = replace(place, resolved=replace(place.resolved, settings=settings))
+    triton = msgspec.structs.replace(PROJECT, name="triton", wheel=Wheel(distribution="triton"))
+    document = run_test_published([PROJECT, triton], place)
+    found = [
+        (verdict["outcome"], [wheel["filename"].split("-")[:2] for wheel in verdict["wheels"]])
+        for verdict in document["verdicts"]
+    ]
+    assert found == [("passed", [["apex", "1.0"]]), ("passed", [["triton", "2.0"]])]

@@ -79,9 +79,23 @@ def test_a_step_hands_on_what_a_workflow_reads(clone: Path, tmp_path: Path) -> N
     output.write_text("before=1\n")
     found, _ = asked(clone, output, matrix_for="nightly")
     lines = dict(line.split("=", 1) for line in output.read_text().splitlines())
-    assert set(lines) == {"before", "enabled", "parts", "matrix_1"}
+    assert set(lines) == {
+        "before",
+        "enabled",
+        "parts",
+        "matrix_1",
+        "test_enabled",
+        "test_parts",
+        "test_matrix_1",
+        "test_matrix_2",
+    }
     assert (lines["enabled"], json.loads(lines["parts"])) == ("true", [1])
     assert json.loads(lines["matrix_1"]) == found["parts"][0]
+    with pytest.raises(HipwrightError) as caught:
+        asked(clone, matrix_for="nightly", max_parts=1)
+    assert caught.value.code.name == "bad-option-value"
+    assert asked(clone, matrix_for="nightly", platform="linux", max_parts=1)[0]["test_parts"]
+    assert (lines["test_enabled"], json.loads(lines["test_matrix_1"])) == ("true", found["test_parts"][0])
 
 
 def test_options_choose(clone: Path) -> None:

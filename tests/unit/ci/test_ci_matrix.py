@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from build_tools.ci.matrix import LeftOut, Wanted, build_jobs, split
+from build_tools.ci.matrix import LeftOut, Wanted, build_jobs, follow_up_jobs, split
 from build_tools.ci.matrix import test_jobs as jobs_that_test
 from build_tools.config.matrix import MatrixTable, matrix_table
 from build_tools.config.runners import runner_table
@@ -57,7 +57,9 @@ def test_a_job_says_all_that_a_build_is_told() -> None:
         "amdgpu_families": "gfx94X-dcgpu,gfx110X-all,gfx1151,gfx120X-all",
         "test_amdgpu_families": "gfx94X-dcgpu",
         "release_type": "ci",
+        "artifact_group": "multi-arch-ci",
         "build_runs_on": "aws-linux-scale-rocm-prod",
+        "build_image": matrix_table().images.linux,
     }
 
 
@@ -97,6 +99,18 @@ def test_where_no_family_is_left_there_is_no_job() -> None:
     found = jobs("release", Wanted(families=("gfx90c",), refs=("release/2.13",), platforms=(Platform.LINUX,)))
     assert found.jobs == ()
     assert any(one.reason == "no GPU family is built there" for one in found.left_out)
+
+
+def test_what_was_built_is_tested_on_each_family_with_a_machine_from_the_receipts_of_its_build() -> None:
+    purpose, wanted = matrix_table().find("release"), Wanted(platforms=(Platform.LINUX,), pythons=("3.12", "3.13"))
+    built = jobs("release", wanted)
+    found = follow_up_jobs(built.jobs, purpose, wanted, runners=runner_table())
+    expected = [(job["id"], family) for job in built.jobs for family in job["test_amdgpu_families"].split(",")]
+    assert [job["id"] for job in found.jobs] == [f"{build}-{family}" for build, family in expected]
+    assert len(set(column(found, "receipts_artifact"))) == len(built.jobs)
+    assert found.jobs[0]["receipts_artifact"] == f"receipts-{built.jobs[0]['id']}-multi-arch-release"
+    assert all(column(found, "test_runs_on"))
+    assert follow_up_jobs(built.jobs, purpose, replace(wanted, fork=True), runners=runner_table()).jobs == ()
 
 
 @given(count=st.integers(0, 1200), limit=st.integers(1, 256))

@@ -123,6 +123,14 @@ def test_results_that_are_none_are_refused(text: str) -> None:
     assert "toJSON(needs)" in str(caught.value.hint)
 
 
+def test_a_job_may_hand_nothing_on() -> None:
+    found = read_results('{"a": {"result": "success", "outputs": null}, "b": {"result": "failure", "outputs": {"x": "1"}}}')
+    assert [(name, one.result, one.outputs) for name, one in found.items()] == [
+        ("a", "success", {}),
+        ("b", "failure", {"x": "1"}),
+    ]
+
+
 def test_a_failure_names_the_jobs_the_run_and_how_to_repeat_them() -> None:
     text = json.dumps({name: {"result": how, "outputs": {}} for name, how in
                        {"late": "cancelled", "ok": "success", "bad": "failure", "off": "skipped"}.items()})  # fmt: skip

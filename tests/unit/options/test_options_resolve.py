@@ -169,6 +169,14 @@ def test_two_environment_names_that_disagree_are_refused() -> None:
     assert error.code.name == "option-conflict"
 
 
+def test_a_variable_holds_several_places_parted_by_blanks_before_an_address() -> None:
+    places = "https://a.example/x.html https://b.example/y.html\nfile:///with blanks/z"
+    found = read(PIPELINE, [], {"HIPWRIGHT_FIND_LINKS": places}).settings.find_links
+    assert found == ("https://a.example/x.html", "https://b.example/y.html", "file:///with blanks/z")
+    (one,) = read(PIPELINE, [], {"HIPWRIGHT_FIND_LINKS": "/with blanks/z"}).settings.find_links
+    assert one.endswith(("with blanks/z", "with blanks\\z"))
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

