@@ -20,6 +20,7 @@ from build_tools.testing.choosing import together
 from build_tools.testing.outcome import raise_for_outcome
 from build_tools.testing.request import Limits, TestRequest
 from build_tools.testing.run import run_tests
+from build_tools.testing.tree_settings import has_pytest_settings
 from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
@@ -102,8 +103,9 @@ def test_extension(workplace: Workplace) -> dict[str, Any]:
     outcomes: list[tuple[str, TestOutcome]] = []
     for part in parts:
         console.say(f"running the {part.what} of {project.name}")
-        request = _request(part, project, tree, place, reruns=settings.reruns or 0)
         into = folder / part.what.replace(" ", "-")
+        own = _settings(tree, part.tests, into)
+        request = _request(part, project, tree, place, reruns=settings.reruns or 0, arguments=own)
         outcome = run_tests(request, runner=workplace.runner, folder=into, log=log, say=console.say)
         outcomes.append((part.what, outcome))
         if not outcome.passed:
@@ -188,7 +190,18 @@ def _left_out(project: Project, answer: HipAnswer | None, workplace: Workplace) 
     return None
 
 
-def _request(part: _Part, project: Project, tree: Path, place: GivenEnvironment, *, reruns: int) -> TestRequest:
+def _settings(tree: Path, tests: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    """Return the arguments that keep pytest from settings and conftest files of folders around the tree, such as the clone's own."""
+    if has_pytest_settings(tree, tests):
+        return ()
+    file = folder.with_name(f"{folder.name}.ini")
+    files.write_text(file, "[pytest]\n")
+    return ("-c", str(file), "--confcutdir", str(tree))
+
+
+def _request(
+    part: _Part, project: Project, tree: Path, place: GivenEnvironment, *, reruns: int, arguments: tuple[str, ...]
+) -> TestRequest:
     whole = project.extension.time_limit_minutes * _MINUTE
     return TestRequest(
         python=place.python,
@@ -196,7 +209,7 @@ def _request(part: _Part, project: Project, tree: Path, place: GivenEnvironment,
         cwd=tree,
         tests=part.tests,
         # The tree's own settings of pytest count; the first failure ends it, unless it may pass at a further attempt.
-        arguments=(*(() if reruns else ("--exitfirst",)), "-p", "no:cacheprovider"),
+        arguments=(*(() if reruns else ("--exitfirst",)), "-p", "no:cacheprovider", *arguments),
         variables={**place.variables, **part.variables},
         limits=Limits(collection=min(_COLLECTION, whole), test=whole, whole=whole),
         reruns=reruns,

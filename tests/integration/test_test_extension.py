@@ -81,6 +81,8 @@ def failed(place: Workplace) -> HipwrightError:
 
 def test_an_extension_is_installed_and_tested_with_its_targets(tmp_path: Path) -> None:
     place = desk(tmp_path)
+    # The tree has no settings of pytest, and those around it are not its own.
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --no-such-option\n")
     document = run_test_extension(place)
     assert document["targets"] == ["gfx942"]
     # What the recipe's constants say, its hook says better.
