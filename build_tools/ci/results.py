@@ -20,13 +20,13 @@ _SERVER: Final = "https://github.com"
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """How one job ended, and what it handed on.
+    """How one job ended, and what it handed on; local runners say nothing of the latter where it is nothing.
 
     GitHub says ``cancelled`` of a job that ran past its time limit, too.
     """
 
     result: Literal["success", "failure", "cancelled", "skipped"]
-    outputs: dict[str, str] = {}
+    outputs: dict[str, str] | None = None
 
 
 class _Told(msgspec.Struct, frozen=True):
