@@ -45,6 +45,14 @@ class Engine:
         """Return the command that sends an image to the registry that its name has."""
         return [self.name, "push", name, f"docker://{name}"] if self.name == "buildah" else [self.name, "push", name]
 
+    def pull(self, name: str) -> list[str]:
+        """Return the command that takes an image from the registry that its name has."""
+        return [self.name, "pull", name]
+
+    def tag(self, name: str, other: str) -> list[str]:
+        """Return the command that gives an image that is here another name."""
+        return [self.name, "tag", name, other]
+
     def load(self, file: Path) -> list[str]:
         """Return the command that takes an image out of a file."""
         if self.name == "buildah":

@@ -14,7 +14,7 @@ CI_COMMANDS: Final = (
     Command(
         name="docker_image",
         front="nox",
-        summary="Build the container image that PyTorch is built in, tag it, save it, push it.",
+        summary="Build the container image that PyTorch is built in, tag it, save it, push it, or take one that is there.",
         option_names=(
             *_IMAGE,
             "image-tag",
@@ -23,6 +23,7 @@ CI_COMMANDS: Final = (
             "rocm-release",
             "therock-nightly",
             "push",
+            "reuse",
             "rocm-index-url",
             "packages",
             "python",

@@ -31,6 +31,12 @@ class ImageOptions:
         None, "path", "image", "File that the image is saved to, or that one is loaded from.", metavar="FILE"
     )
     push: bool = declare(False, "flag", "image", "Push the image to its registry.")
+    reuse: bool = declare(
+        False,
+        "flag",
+        "image",
+        "Take the image from its registry where one of the same recipe, arguments and day is there, instead of building it.",
+    )
     engine: str | None = declare(
         None,
         "choice",

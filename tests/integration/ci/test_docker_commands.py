@@ -81,6 +81,31 @@ def test_an_image_is_built_saved_whole_and_pushed(bench: Bench, tmp_path: Path) 
     assert [path.name for path in file.parent.iterdir()] == ["image.tar"]
 
 
+def test_an_image_of_the_same_inputs_is_taken_and_else_built(bench: Bench) -> None:
+    words = ("--image", "registry.invalid/o/ci", "--date", "20260501", "--reuse", "--push", "--json")
+    bench.fail_at("pull")
+    document = with_engine(bench, "docker_image", *words).well().document["image"]
+    known = document["names"][-1]
+    assert known.startswith("registry.invalid/o/ci:inputs-")
+    assert not document["reused"]
+    assert [call[0][0] for call in bench.calls] == ["pull", "build", "push", "push", "push"]
+    assert bench.calls[1][0].count(known) == 1
+    bench.log.unlink()
+    bench.fail_at("build")
+    again = with_engine(bench, "docker_image", *words).well().document["image"]
+    assert again["reused"]
+    assert [call[0] for call in bench.calls][:3] == [["pull", known], *(["tag", known, name] for name in document["names"][:2])]
+    # What goes in is another thing on another day, with other arguments, or by another recipe.
+    (bench.desk.clone / ".ci/docker/common").mkdir(parents=True)
+    others = [("--date", "20260502"), ("--date", "20260501", "--gfx", "gfx90a"), ("--date", "20260501")]
+    for number, other in enumerate(others):
+        if number == len(others) - 1:
+            (bench.desk.clone / ".ci/docker/common/install.sh").write_text("more")
+        told = with_engine(bench, "docker_image", *words[:2], *other, "--reuse", "--dry-run", "--json").well().document["image"]
+        assert told["names"][-1] != known
+        assert [line.split()[1] for line in told["commands"]] == ["pull", "build"]
+
+
 def test_a_save_that_fails_leaves_no_file(bench: Bench, tmp_path: Path) -> None:
     file = tmp_path / "image.tar"
     bench.fail_at("save")
