@@ -201,6 +201,7 @@ def _options() -> str:
     parts = [
         "The command line counts before the environment, that before `hipwright.toml` in the clone, and that before the default.",
         "`invoke show-config` shows all values and where each came from.",
+        "In the environment `PROJECT` itself may stand for `<PROJECT>`, and means the one project that `HIPWRIGHT_PROJECTS` names.",
         "Paths on the command line and in the environment are relative to the folder where the command was typed.",
         "Those in `hipwright.toml` are relative to the clone. Its keys are the options without `--`.",
         "Two options that say the same thing differently, given at the same level, are an error.",

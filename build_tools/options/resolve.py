@@ -29,6 +29,8 @@ _FOR_TESTS = "HIPWRIGHT_TEST_"
 _PLACES = re.compile(r"\s+(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 """What parts the places in one variable: blanks before an address, since a folder's name may have some."""
 _BY_GITHUB = "GITHUB_"
+_THE_ONE = "project"
+"""Stands for the one project of HIPWRIGHT_PROJECTS in a name of the environment: what sets it, such as a workflow, may not know that one's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -209,10 +211,11 @@ def _from_environment(
     _refuse_unknown_names(environment, projects)
     found: dict[str, list[Given]] = {}
     for option in command.options:
+        one = _the_one(option, environment)
         for project in projects if option.per_project else ("",):
-            own = option.environment_of(project)
-            names = [name for name in (own, *option.other_environment) if environment.get(name)]
-            if own in names:
+            own = (option.environment_of(project), *([option.environment_of(_THE_ONE)] if project == one else []))
+            names = [name for name in (*own, *option.other_environment) if environment.get(name)]
+            if set(own) & set(names):
                 # What GitHub's runner says of every job was not chosen by anybody: it gives way to what was.
                 names = [name for name in names if not name.startswith(_BY_GITHUB)]
             texts = {_as_given(option, name, environment[name]) for name in names}
@@ -226,6 +229,18 @@ def _from_environment(
     return found
 
 
+def _the_one(option: Option, environment: Mapping[str, str]) -> str | None:
+    """Return the project that HIPWRIGHT_PROJECT_DIR and its like speak of; None where this option has no such name here."""
+    name, projects = option.environment_of(_THE_ONE), OPTIONS["projects"].environment
+    if not option.per_project or not environment.get(name):
+        return None
+    one = environment.get(projects, "").strip()
+    if not one or "," in one:
+        message = f"{name} speaks of the one project that {projects} names, and that names {one or 'none'}"
+        raise HipwrightError("bad-option-value", message, hint=f"set {projects}, or take the name with the project's in it")
+    return one
+
+
 def _as_given(option: Option, name: str, text: str) -> str:
     """Return an environment text in the form that the command line has: systems of today separate lists by semicolons or spaces."""
     if option.kind == "names" and name in option.other_environment:
@@ -236,7 +251,9 @@ def _as_given(option: Option, name: str, text: str) -> str:
 def _refuse_unknown_names(environment: Mapping[str, str], projects: Sequence[str]) -> None:
     """Refuse a name that begins like ours and is none: a misspelt one would say nothing."""
     known = {
-        option.environment_of(project) for option in OPTIONS.values() for project in (projects if option.per_project else ("",))
+        option.environment_of(project)
+        for option in OPTIONS.values()
+        for project in ((*projects, _THE_ONE) if option.per_project else ("",))
     }
     for name in environment:
         if name.startswith("HIPWRIGHT_") and name not in known and not name.startswith(_FOR_TESTS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.errors import HipwrightError, Where
@@ -36,7 +37,7 @@ def limit_of(text: str) -> float:
 
 
 def compare_profiles(workplace: Workplace) -> dict[str, Any]:
-    """Compare the two reports that are named, the earlier one first.
+    """Compare the two reports that are named, the earlier one by ``--baseline`` or first.
 
     Returns
     -------
@@ -49,11 +50,12 @@ def compare_profiles(workplace: Workplace) -> dict[str, Any]:
         ``profile-worse`` with the document; ``bad-option-value`` for another number of reports; ``no-examples`` where nothing can be
         compared; ``bad-receipt``.
     """
-    paths = workplace.settings.paths
+    settings = workplace.settings
+    paths = (*([Path(settings.baseline)] if settings.baseline is not None else []), *settings.paths)
     if len(paths) != _REPORTS:
         hint = "nox -s compare_profiles -- BASE NEW"
         raise HipwrightError("bad-option-value", f"two reports are compared, not {len(paths)}", hint=hint)
-    limit = limit_of(workplace.settings.fail_above)
+    limit = limit_of(settings.fail_above)
     base, new = (read_record(path, ProfileReport) for path in paths)
     deltas = compare_reports(base, new, limit=limit)
     worse = [one for one in deltas if one.change in BAD_CHANGES]

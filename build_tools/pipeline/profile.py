@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from build_tools.config.examples import Example, missing_asset_names, read_examples
+from build_tools.config.project import load_project
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import utc_now, write_bytes
 from build_tools.pipeline.compare_profiles import limit_of
 from build_tools.pipeline.given_environment import given_environment
+from build_tools.pipeline.hip_check import tree_of_project
 from build_tools.process import printable
 from build_tools.receipts.profile import ProfileReport
 from build_tools.receipts.record import plain, read_record, to_json
 from build_tools.testing.compare_profiles import compare_example
 from build_tools.testing.gpu import rocm_targets, visible_devices
 from build_tools.testing.profile import REMEDIES, ProfilePlan, profile_example
+from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
     from build_tools.receipts.profile import ExampleProfile
@@ -84,14 +87,15 @@ def profile(workplace: Workplace) -> dict[str, Any]:
         environment and reading lists and the base raise.
     """
     settings, console = workplace.settings, workplace.console
-    examples = examples_of(settings.words, workplace.typed_in)
+    words, folder = _words(workplace)
+    examples = examples_of(words, folder)
     base = _base(settings.baseline)
     limit = limit_of(settings.fail_above)
     place = given_environment(settings.venv, workplace, flag="--venv DIR")
     path = settings.output or workplace.typed_in / _OUTPUT
     plan = ProfilePlan(
         python=place.python,
-        cwd=workplace.typed_in,
+        cwd=folder,
         logs=path.parent / f"{path.stem}.logs",
         time_limit=float(settings.timeout or _SECONDS),
         missing=missing_asset_names(),
@@ -126,6 +130,20 @@ def profile(workplace: Workplace) -> dict[str, Any]:
     document: dict[str, Any] = {"report": str(path), **plain(report)}
     _raise_for(report, path, document, workplace)
     return document
+
+
+def _words(workplace: Workplace) -> tuple[tuple[str, ...], Path]:
+    """Return the words that name examples, and the folder that they run in: what was typed and where, or those of a recipe and its tree."""
+    settings = workplace.settings
+    if len(settings.projects) > 1:
+        raise HipwrightError("bad-option-value", f"profile measures the examples of one project, not of {len(settings.projects)}")
+    if settings.words or not settings.projects:
+        return settings.words, workplace.typed_in
+    project = load_project(workplace.external_builds, ProjectName(settings.projects[0]))
+    if not project.extension.examples:
+        hint = "list them as examples under [extension] of its project.toml, or name scripts"
+        raise HipwrightError("no-examples", f"the recipe of {project.name} lists no example", hint=hint)
+    return project.extension.examples, tree_of_project(project, workplace)
 
 
 def _base(place: str | None) -> ProfileReport | None:

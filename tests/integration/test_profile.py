@@ -25,6 +25,20 @@ from tests.support.workplaces import memory_of, workplace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+RECIPE = """
+schema = 1
+name = "ext"
+summary = "An extension"
+sdk = "none"
+[origin]
+kind = "git"
+url = "https://example.invalid/ext.git"
+[version]
+fixed = "1"
+[wheel]
+distribution = "ext"
+"""
+
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and forks")
 
 
@@ -248,6 +262,23 @@ def test_lists_name_examples_as_words_do(tmp_path: Path, environment: Path) -> N
         ("one.py --slow", "skipped"),
         ("one.py --a b", "passed"),
     ]
+
+
+def test_a_recipe_lists_examples_of_its_tree(tmp_path: Path, environment: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "examples").mkdir(parents=True)
+    (tree / "examples" / "one.py").write_text("import sys; assert sys.argv[1:] == ['--steps', '2']; open('here', 'w').close()")
+    recipe = tmp_path / "clone" / "external-builds" / "ext" / "project.toml"
+    recipe.parent.mkdir(parents=True)
+    text = RECIPE + '[extension]\nexamples = ["examples/one.py --steps 2"]\n'
+    settings: dict[str, Any] = {"projects": ("ext",), "dir": {"ext": tree}, "repeat": 1, "warm_up": False}
+    place = replace(workplace(tmp_path, venv=environment, **settings), clone=tmp_path / "clone")
+    recipe.write_text(text)
+    assert profile(place)["examples"][0]["name"] == "examples/one.py --steps 2"
+    assert (tree / "here").is_file()
+    recipe.write_text(RECIPE)
+    with pytest.raises(HipwrightError, match="the recipe of ext lists no example"):
+        profile(place)
 
 
 @pytest.mark.parametrize(

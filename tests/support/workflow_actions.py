@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["INPUTS", "STAND_INS", "download_artifact", "upload_artifact"]
+__all__ = ["INPUTS", "STAND_INS", "checkout", "download_artifact", "upload_artifact"]
 
 INPUTS: Final = (
     "aws-region",
@@ -35,7 +35,9 @@ INPUTS: Final = (
     "path",
     "pattern",
     "python-version",
+    "ref",
     "registry",
+    "repository",
     "retention-days",
     "role-session-name",
     "role-to-assume",
@@ -107,11 +109,17 @@ def _files(workspace: Path, pattern: str, root: Path, *, hidden: bool) -> set[Pa
     return {path for path in found if not any(part.startswith(".") for part in (root.name, *path.relative_to(root).parts))}
 
 
+def checkout(inputs: Mapping[str, str], _artifacts: Path, workspace: Path) -> None:
+    """Bring the clone, whatever repository is asked for: the runner itself does so only where none is named."""
+    shutil.copytree(os.environ["RUN_CLONE"], workspace / inputs["path"], symlinks=True, dirs_exist_ok=True)
+
+
 def _nothing(_inputs: Mapping[str, str], _artifacts: Path, _workspace: Path) -> None:
     """Do nothing: what was asked for is noted all the same."""
 
 
 STAND_INS: Final[Mapping[str, Callable[[Mapping[str, str], Path, Path], None]]] = {
+    "actions/checkout": checkout,
     "actions/download-artifact": download_artifact,
     "actions/setup-python": _nothing,
     "actions/upload-artifact": upload_artifact,

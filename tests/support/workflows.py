@@ -28,7 +28,7 @@ ACT: Final = program_there("act")
 """Whether the local runner is there."""
 
 _USES: Final = re.compile(r"uses: (?P<action>[\w./-]+)@(?P<commit>[0-9a-f]{40})")
-_BUILT_IN: Final = "actions/checkout"
+_OF_JOBS: Final = "HIPWRIGHT_TEST_OF_JOBS"
 _HOSTED: Final = ("ubuntu-24.04", "ubuntu-22.04", "windows-2022", "windows-2025", "self-hosted")
 
 _ACTION: Final = """
@@ -46,8 +46,9 @@ runs:
 """
 
 _PYTHON: Final = """
-import os, sys
+import json, os, sys
 words = sys.argv[1:]
+os.environ.update(json.loads(os.environ.get({of_jobs!r}, "{{}}")).get(os.environ.get("GITHUB_JOB"), {{}}))
 if words[:1] == ["noxw.py"]:
     # The wrapper makes its environment from a package index; here it is there already.
     words = ["-m", "nox", *words[1:]]
@@ -109,13 +110,15 @@ class WorkflowRun:
 class WorkflowSite:
     """A clone that workflows run in.
 
-    ``programs`` is first on the search path of their steps; ``variables`` are in their environment; ``secrets`` and ``settings`` are
-    those of the repository (``secrets.NAME``, ``vars.NAME``).
+    ``programs`` is first on the search path of their steps; ``variables`` are in their environment, and ``of_jobs`` in that of the
+    commands of a job, by its id, as the machine that it would run on has them; ``secrets`` and ``settings`` are those of the repository
+    (``secrets.NAME``, ``vars.NAME``).
     """
 
     clone: Path
     folder: Path
     variables: Mapping[str, str] = field(default_factory=dict)
+    of_jobs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -140,7 +143,7 @@ class WorkflowSite:
         place = self.clone / ".github" / "workflows"
         shutil.copytree(CLONE / ".github" / "workflows", place, dirs_exist_ok=True)
         self._commit()
-        stand_in(self.programs, "python3", _PYTHON.format(python=sys.executable))
+        stand_in(self.programs, "python3", _PYTHON.format(python=sys.executable, of_jobs=_OF_JOBS))
         folder, home = Path(tempfile.mkdtemp(prefix="run-", dir=self.folder)), self.folder / "home"
         (folder / "artifacts").mkdir()
         home.mkdir(exist_ok=True)
@@ -149,10 +152,15 @@ class WorkflowSite:
             command += ["--platform", f"{label}=-self-hosted"]
         used = {found for file in place.glob("*.yml") for found in _USES.findall(file.read_text(encoding="utf-8"))}
         for action, commit in sorted(used):
-            if action != _BUILT_IN:
-                command += ["--local-repository", f"{action}@{commit}={self._action(action)}"]
+            command += ["--local-repository", f"{action}@{commit}={self._action(action)}"]
         path = f"{self.programs}{os.pathsep}{os.environ['PATH']}"
-        environment = {"RUN_FOLDER": str(folder), "PATH": path, **self.variables}
+        environment = {
+            "RUN_FOLDER": str(folder),
+            "RUN_CLONE": str(self.clone),
+            "PATH": path,
+            _OF_JOBS: json.dumps(self.of_jobs),
+            **self.variables,
+        }
         given = {"--input": inputs or {}, "--env": environment, "--secret": self.secrets, "--var": self.settings}
         command += [
             word for option, values in given.items() for name, value in values.items() for word in (option, f"{name}={value}")

@@ -71,6 +71,24 @@ def test_options_of_a_project_bear_its_name() -> None:
     assert read(BUILD, [], {"HIPWRIGHT_TORCH_SPLINE_CONV_REF": "x"}).settings.ref == {"torch-spline-conv": "x"}
 
 
+def test_the_environment_speaks_of_the_one_project_without_its_name() -> None:
+    environment = {"HIPWRIGHT_PROJECTS": "torch-spline-conv", "HIPWRIGHT_PROJECT_REF": "v1", "HIPWRIGHT_PROJECT_ORIGIN": ""}
+    resolved = read(PIPELINE, [], environment)
+    assert resolved.settings.ref == {"torch-spline-conv": "v1"}
+    assert resolved.settings.origin == {}
+    assert resolved.origin("ref.torch-spline-conv") == "environment HIPWRIGHT_PROJECT_REF"
+    assert read(PIPELINE, ["--torch-spline-conv-ref", "v2"], environment).settings.ref == {"torch-spline-conv": "v2"}
+    error = refused(PIPELINE, [], {**environment, "HIPWRIGHT_TORCH_SPLINE_CONV_REF": "v2"})
+    assert error.code.name == "option-conflict"
+    for projects in ("", "sample,pytorch"):
+        error = refused(PIPELINE, [], {**environment, "HIPWRIGHT_PROJECTS": projects})
+        assert error.code.name == "bad-option-value"
+        assert (
+            f"HIPWRIGHT_PROJECT_REF speaks of the one project that HIPWRIGHT_PROJECTS names, and that names {projects or 'none'}"
+            in (error.message)
+        )
+
+
 def test_names_that_systems_use_today_are_read_as_aliases() -> None:
     resolved = read(BUILD, [], {"PYTORCH_ROCM_ARCH": "gfx90a;gfx942", "RELEASE_TYPE": "dev"})
     assert resolved.settings.gfx == ("gfx90a", "gfx942")

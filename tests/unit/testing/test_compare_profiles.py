@@ -130,6 +130,14 @@ def test_reports_with_nothing_in_common_prove_nothing(tmp_path: Path) -> None:
     assert caught.value.code.name == "no-examples"
 
 
+def test_the_base_may_be_named_by_its_option(tmp_path: Path) -> None:
+    base, new = report(example("a", 1.0)), report(example("a", 1.4))
+    with pytest.raises(HipwrightError, match="first a: slower"):
+        compared(tmp_path, base, new)
+    place = workplace(tmp_path, baseline=str(tmp_path / "new.json"), paths=(tmp_path / "base.json",))
+    assert compare_profiles(place)["examples"][0]["change"] == "better"
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_two_reports_are_needed(tmp_path: Path, count: int) -> None:
     with pytest.raises(HipwrightError, match="two reports"):
