@@ -87,7 +87,7 @@ def _pytest(session: nox.Session, *arguments: str, **more: str) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check style, layers, dependencies, spelling, container recipes and workflows."""
+    """Check style, layers, dependencies, spelling and container recipes."""
     _install(session, "lint")
     session.run("ruff", "check")
     session.run("ruff", "format", "--check")
@@ -97,10 +97,6 @@ def lint(session: nox.Session) -> None:
     session.run("codespell")
     session.run("hadolint", *sorted(str(file) for file in Path(".ci/docker").rglob("Dockerfile")))
     session.run("shellcheck", ".ci/run", *sorted(str(file) for file in Path(".ci/docker").rglob("*.sh")))
-    workflows = sorted(str(file) for file in Path(".github/workflows").glob("*.yml"))
-    session.run("actionlint", *workflows)
-    session.run("zizmor", "--offline", "--pedantic", "--no-progress", *workflows)
-    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
 
 
 @nox.session
@@ -153,14 +149,18 @@ def bench(session: nox.Session) -> None:
 
 
 def _session(name: str, command: commands.Command, project: commands.ProjectName | None = None) -> None:
-    """Make the session of a command: no environment of nox's own, and no start unless it is asked for."""
+    """Make the session of a command: started when it is asked for, in an environment of nox's own only for programs of a set of pins."""
 
     def run(session: nox.Session) -> None:
+        machine = dict(os.environ)
+        if command.pins is not None:
+            _install(session, command.pins)
+            machine["PATH"] = os.pathsep.join([session.bin, machine.get("PATH", "")])
         call = commands.Call(
             command=command,
             clone=CLONE,
             typed_in=Path(session.invoked_from),
-            machine=dict(os.environ),
+            machine=machine,
             arguments=session.posargs,
             project=project,
         )
@@ -169,7 +169,7 @@ def _session(name: str, command: commands.Command, project: commands.ProjectName
             session.error(ending.words)
 
     run.__doc__ = command.summary.format(project=project)
-    nox.session(name=name, python=False, default=False)(run)
+    nox.session(name=name, python=None if command.pins else False, default=False)(run)
 
 
 for _command in commands.NOX_COMMANDS:

@@ -339,6 +339,12 @@ def _matrix(_command: Command, _project: ProjectName | None, workplace: Workplac
     return matrix(workplace, built_before=built_before)
 
 
+def _workflows(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
+    from build_tools.ci.workflows import workflows  # noqa: PLC0415
+
+    return workflows(workplace)
+
+
 def _notify(_command: Command, _project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:
     from build_tools.ci.notify import notify  # noqa: PLC0415
 
@@ -390,6 +396,7 @@ BODIES: Final[Mapping[str, Callable[[Command, ProjectName | None, Workplace], di
     "docker_run": _docker_run,
     "notify": _notify,
     "summary": _summary,
+    "workflows": _workflows,
     "show-config": _show_config,
     "show-hipify": _show_hipify,
     "save-patches": _save_patches,

@@ -149,6 +149,7 @@ CODES: Final[Mapping[str, Code]] = _table(
     ("missing-tool", Kind.MACHINE, "A program that the work needs is not on this machine or is too old."),
     ("empty-matrix", Kind.FINDING, "No job is left, and nobody said that none is wanted."),
     ("jobs-failed", Kind.FINDING, "Jobs of a workflow's run did not end well."),
+    ("workflow-findings", Kind.FINDING, "Workflow files break a rule, or a linter finds fault with them."),
     ("not-told", Kind.NETWORK, "A message to people could not be delivered."),
     ("no-engine", Kind.MACHINE, "No program that makes or runs containers works on this machine."),
     ("image-failed", Kind.MACHINE, "A container image could not be built, saved, loaded or pushed."),

@@ -13,6 +13,7 @@ import msgspec
 
 from build_tools import files
 from build_tools.checks.explain import all_rules, page_of
+from build_tools.ci.workflow_rules.registry import page as workflow_rules_page
 from build_tools.config.buckets import Bucket, BucketTable, bucket_table
 from build_tools.config.channels import ChannelTable
 from build_tools.config.deps_index import DepsIndex
@@ -109,6 +110,7 @@ def reference_pages() -> dict[str, str]:
     pages |= {"buckets.md": _buckets(bucket_table()), "runners.md": _runners(runner_table())}
     pages["support.md"] = _support(support_table())
     pages["troubleshooting.md"] = _troubleshooting()
+    pages["workflow-rules.md"] = _page("Rules for workflows", *workflow_rules_page())
     schemas = {name: msgspec.json.schema(model) for name, model in SCHEMAS.items()} | {"hipwright": _settings_schema()}
     pages |= {
         "rules/index.md": _rules(),

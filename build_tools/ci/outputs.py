@@ -17,15 +17,50 @@ from build_tools.errors import HipwrightError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["hand_on", "package_outputs", "wheel_outputs"]
+__all__ = ["ARTIFACT_AXES", "hand_on", "outputs_of", "package_outputs", "wheel_outputs"]
 
 _FILE: Final = "GITHUB_OUTPUT"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!:/%@~\[\]-]*")
 """A version, or an address: nothing that a shell, a workflow or a further line could be made of."""
 
+_WHEELS: Final = ("pytorch_package_find_links_url", "{distribution}_version")
+_OF_COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "fetch_artifacts": ("artifact_run_id",),
+    "matrix": ("enabled", "parts", "matrix_*", "test_enabled", "test_parts", "test_matrix_*"),
+    "preflight": ("publishes", "role_to_assume", "aws_region", "receipts_artifact", "wheels_artifact", "results_artifact"),
+    "upload_rocm_packages": ("rocm_package_find_links_url", "rocm_version", "rocm_packages_artifact"),
+    **dict.fromkeys(("pipeline", "promote", "test", "upload", "upload_wheels"), _WHEELS),
+}
+"""What each command hands on; ``*`` stands for a number."""
+
+_OF_THE_RUN: Final = ("platform", "artifact-group")
+_OF_THE_BUILD: Final = (*_OF_THE_RUN, "ref", "python")
+ARTIFACT_AXES: Final[Mapping[str, tuple[str, ...]]] = {
+    "receipts_artifact": _OF_THE_BUILD,
+    "wheels_artifact": _OF_THE_BUILD,
+    "results_artifact": (*_OF_THE_BUILD, "gpu-family"),
+    "rocm_packages_artifact": _OF_THE_RUN,
+}
+"""The options that the names of artifacts are made of, by the output that hands such a name on."""
+
 _WHEELS_URL: Final = "pytorch_package_find_links_url"
 _PACKAGES_URL: Final = "rocm_package_find_links_url"
+
+
+def outputs_of(command: str, distributions: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of what a command hands on; one with ``*`` in it stands for several.
+
+    Parameters
+    ----------
+    command
+        The command's name; of a project's the part before the project.
+    distributions
+        What the wheels are called whose versions may be handed on.
+    """
+    forms = _OF_COMMANDS.get(command, ())
+    versions = [form.format(distribution=_plain(name)) for form in forms if "{" in form for name in distributions]
+    return (*(form for form in forms if "{" not in form), *versions)
 
 
 def wheel_outputs(pages: Iterable[str], versions: Iterable[tuple[str, str]], *, warn: Callable[[str], None]) -> dict[str, str]:
@@ -46,7 +81,7 @@ def wheel_outputs(pages: Iterable[str], versions: Iterable[tuple[str, str]], *, 
     for page in pages:
         found[_WHEELS_URL].add(page)
     for distribution, version in versions:
-        found[f"{re.sub(r'[-_.]+', '_', distribution).lower()}_version"].add(version)
+        found[f"{_plain(distribution)}_version"].add(version)
     for name, values in found.items():
         if len(values) > 1:
             warn(f"{name} is not handed on to later jobs: it would be {' and '.join(sorted(values))}")
@@ -100,3 +135,8 @@ def hand_on(
     lines = {**values, **{name: json.dumps(value, separators=(",", ":")) for name, value in (documents or {}).items()}}
     files.append_text(path, "".join(f"{name}={value}\n" for name, value in lines.items()))
     return path
+
+
+def _plain(distribution: str) -> str:
+    """Return the name of a distribution as the name of an output begins with it."""
+    return re.sub(r"[-_.]+", "_", distribution).lower()

@@ -76,6 +76,13 @@ CI_COMMANDS: Final = (
         ),
     ),
     Command(
+        name="workflows",
+        front="nox",
+        summary="Check the workflow files: by actionlint, zizmor and their schema, and by rules of our own.",
+        option_names=("json", "traceback"),
+        pins="lint",
+    ),
+    Command(
         name="notify",
         front="nox",
         summary="Tell people that jobs of a run failed, or are well again, and how to repeat what failed.",

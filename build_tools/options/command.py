@@ -55,6 +55,7 @@ class Command:
     word: str = "NAME"
     form: str = "{name}_{project}"
     table: str | None = None
+    pins: str | None = None
     kept: bool = False
 
     def session_of(self, project: str) -> str:

@@ -1,0 +1,1 @@
+"""Our own rules for workflow files: what no linter of others can know."""
