@@ -154,7 +154,7 @@ CASES = [
     ("one-command", "top", "run: python3 noxw.py -s matrix", "run: python3 noxw.py", "names no session"),
     ("one-command", "top", "run: python3 noxw.py -s notify", "run: |\n          python3 noxw.py -s notify\n          ls", "not one"),
     ("one-command", "top", "run: sudo apt-get install --yes thing", "run: python3 noxw.py -s lint", "nothing runs it"),
-    ("known-command", "top", "-s matrix", "-s matirx", "no session matirx"),
+    ("known-command", "top", "-s matrix", "-s matrices_of", "no session matrices_of"),
     ("known-command", "top", "-s matrix", "-s matrix -- --fro x", "--fro"),
     ("known-command", "top", "HIPWRIGHT_FOR: nightly", "HIPWRIGHT_FOR: dayly", "'dayly'"),
     ("known-command", "top", "-- build_pytorch", "-- build_pitorch", "build_pitorch"),
@@ -219,6 +219,6 @@ def test_every_rule_has_a_case_and_says_why_and_how_to_mend_it() -> None:
 
 
 def test_findings_name_the_line(world: World) -> None:
-    top = TOP.replace("-s notify", "-s notfy")
-    line = next(number for number, text in enumerate(top.splitlines(), 1) if "notfy" in text)
-    assert ("top.yml", "known-command", line, "there is no session notfy") in findings(world, top)
+    top = TOP.replace("-s notify", "-s tell")
+    line = next(number for number, text in enumerate(top.splitlines(), 1) if "tell" in text)
+    assert ("top.yml", "known-command", line, "there is no session tell") in findings(world, top)
