@@ -79,7 +79,8 @@ def check_wheels(
         ``no-wheel`` when there is nothing to check, or a path is no file.
     """
     if not paths:
-        raise HipwrightError("no-wheel", f"there is no wheel of {project} to check" if project else "there is no wheel to check")
+        message = f"there is no wheel of {project} to check" if project else "there is no wheel to check"
+        raise HipwrightError("no-wheel", message, hint="name wheels, or folders that hold some: nox -s check_wheels -- PATH")
     wheel_rules = [rule for rule in WHEEL_RULES if only is None or rule.name in only]
     set_rules = [rule for rule in SET_RULES if only is None or rule.name in only]
     subjects: list[Subject] = []

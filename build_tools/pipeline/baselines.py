@@ -42,7 +42,8 @@ def named_baselines(filenames: Sequence[str], workplace: Workplace) -> dict[str,
         return {}
     local = path_of(place) if is_url(place) else Path(place)
     if local is not None and not local.exists():
-        raise HipwrightError("no-wheel", f"--baseline names {redact(place)}, and there is no such file or folder")
+        message = f"--baseline names {redact(place)}, and there is no such file or folder"
+        raise HipwrightError("no-wheel", message, hint="name a wheel, a folder of wheels, or a page that lists some")
     found = {name: sizes for name in filenames if (sizes := _named(name, place, workplace)) is not None}
     if not found:
         message = f"{redact(place)} has no wheel that {filenames[0]} can be compared with"

@@ -32,7 +32,8 @@ def limit_of(text: str) -> float:
     """
     found = _PERCENT.fullmatch(text.strip())
     if found is None:
-        raise HipwrightError("bad-option-value", f"--fail-above takes a percentage such as 10%, not {text!r}")
+        message = f"--fail-above takes a percentage such as 10%, not {text!r}"
+        raise HipwrightError("bad-option-value", message, hint="say it like this: --fail-above 10%")
     return float(found[1]) / 100
 
 

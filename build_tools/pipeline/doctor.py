@@ -64,7 +64,8 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
     """
     settings, console = workplace.settings, workplace.console
     if len(settings.paths) > 1:
-        raise HipwrightError("bad-option-value", f"doctor judges one environment, not {len(settings.paths)}")
+        message = f"doctor judges one environment, not {len(settings.paths)}"
+        raise HipwrightError("bad-option-value", message, hint="name its folder: nox -s doctor -- DIR")
     folder = Path(os.path.realpath(settings.paths[0])) if settings.paths else None
     named = folder_asked_for(workplace) or _folder_of_machine(workplace)
     strays = find_strays(workplace.machine, platform=workplace.platform, but=[each for each in (folder, named) if each])

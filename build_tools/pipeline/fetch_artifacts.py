@@ -134,7 +134,7 @@ def _named(workplace: Workplace, wanted: Wanted) -> tuple[RunPlace, Choice, dict
     row = outputs_row(place, choice)
     if choice.missing:
         source = f"{redact(place.store.address)}/{place.run.prefix}"
-        message = f"{source} lacks {', '.join(choice.missing)}"
+        message = f"{source} lacks {choice.lack}"
         hint = "see whether --run-id, --platform and the store are right: --store, --bucket, or --repository for AMD's buckets"
         if settings.run_id == Settings().run_id and workplace.resolved.origin("run_id") == "default":
             message = f"no run is named, and {message}"

@@ -111,7 +111,10 @@ def _named(places: tuple[str, ...], reader: _Reader) -> dict[_Key, _Read]:
     for place in places:
         data = reader.read(place)
         if data is None:
-            raise HipwrightError("bad-receipt", f"there is no receipt at {redact(place)}", where=Where(file=redact(place)))
+            hint = "name the receipt.json that a stage has written, by its file or address"
+            raise HipwrightError(
+                "bad-receipt", f"there is no receipt at {redact(place)}", where=Where(file=redact(place)), hint=hint
+            )
         receipt = _parse(data, place)
         if receipt.stage in _STAY:
             message = (

@@ -47,9 +47,11 @@ def hip_check(workplace: Workplace) -> dict[str, Any]:
     """
     settings = workplace.settings
     if len(settings.paths) > 1:
-        raise HipwrightError("bad-option-value", f"hip_check looks at one environment, not {len(settings.paths)}")
+        hint = "name its folder: nox -s hip_check -- DIR"
+        raise HipwrightError("bad-option-value", f"hip_check looks at one environment, not {len(settings.paths)}", hint=hint)
     if len(settings.projects) > 1:
-        raise HipwrightError("bad-option-value", f"hip_check finds the targets of one project, not of {len(settings.projects)}")
+        message = f"hip_check finds the targets of one project, not of {len(settings.projects)}"
+        raise HipwrightError("bad-option-value", message, hint="name one: --projects NAME")
     place = given_environment(settings.paths[0] if settings.paths else None, workplace, flag="its folder")
     prober = prober_of(place, workplace)
     answer = prober.ask_torch()

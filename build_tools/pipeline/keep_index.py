@@ -8,7 +8,7 @@ from build_tools import files
 from build_tools.errors import HipwrightError
 from build_tools.index.snapshots import by_filename
 from build_tools.pipeline.index_place import index_place
-from build_tools.publish.current import read_current
+from build_tools.publish.current import nothing_published, read_current
 from build_tools.publish.history import find_past, walk_history
 from build_tools.publish.moving import move_index
 from build_tools.publish.rollback import require_files, rolled_back
@@ -84,7 +84,7 @@ def rollback(workplace: Workplace) -> dict[str, Any]:
     named = index_place(workplace, writing=settings.apply and settings.to is not None)
     current = read_current(named.store, named.place)
     if current.etag is None:
-        raise HipwrightError("nothing-published", f"there is no index at {named.store.url(named.place.prefix)}")
+        raise nothing_published(named.store, named.place)
     return {"rollback": _listed(named, current, workplace) if settings.to is None else _moved(named, current, workplace)}
 
 

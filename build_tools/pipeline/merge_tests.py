@@ -41,8 +41,10 @@ def merge_tests(workplace: Workplace) -> dict[str, Any]:
         raise HipwrightError("bad-option-value", "merge_tests is given no results", hint=hint)
     result = merge([read_record(path, SuiteResult) for path in _results(settings.paths)])
     refuse_partial(result)
-    if result.project not in project_names(workplace.external_builds):
-        raise HipwrightError("unknown-project", f"these are results of {result.project}, and there is no such project")
+    known = project_names(workplace.external_builds)
+    if result.project not in known:
+        message = f"these are results of {result.project}, and there is no such project"
+        raise HipwrightError("unknown-project", message, hint=f"projects: {', '.join(known)}")
     folder = settings.output_dir or workplace.work_dir / "suite" / result.project / result.configuration / "merged"
 
     def line(file: str, expression: str | None) -> str:

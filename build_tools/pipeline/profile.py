@@ -68,7 +68,8 @@ def _example(word: str) -> Example:
     try:
         script, *arguments = shlex.split(word)
     except ValueError as error:
-        raise HipwrightError("bad-option-value", f"{word!r} is no command line: {error}") from error
+        hint = "put quotes around all of it, and close those in it: \"examples/one.py --prompt 'a cat'\""
+        raise HipwrightError("bad-option-value", f"{word!r} is no command line: {error}", hint=hint) from error
     return Example(script=script, arguments=tuple(arguments))
 
 

@@ -80,10 +80,12 @@ def _names(old: Lock, new: Lock, workplace: Workplace) -> list[str]:
     asked = list(workplace.settings.projects)
     for name in asked:
         if name not in both:
-            which = "earlier" if name not in old.projects else "later"
-            raise HipwrightError("lock-conflict", f"the {which} lock has no project {name}")
+            which, lock = ("earlier", old) if name not in old.projects else ("later", new)
+            message = f"the {which} lock has no project {name}; it has {', '.join(sorted(lock.projects)) or 'none'}"
+            raise HipwrightError("lock-conflict", message)
     if not both:
-        raise HipwrightError("lock-conflict", "the two locks have no project in common")
+        told = " and ".join(", ".join(sorted(lock.projects)) or "none" for lock in (old, new))
+        raise HipwrightError("lock-conflict", f"the two locks have no project in common: {told}")
     for name in sorted((old.projects.keys() ^ new.projects.keys()) if not asked else ()):
         workplace.console.say(f"only the {'earlier' if name in old.projects else 'later'} lock has {name}: left out")
     return asked or both

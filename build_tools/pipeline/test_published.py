@@ -149,5 +149,6 @@ def _wheels(project: Project, files: tuple[LockedFile, ...]) -> tuple[JudgedWhee
     )
     if not found:
         message = f"{own} is not among the packages that were chosen, so the smoke tests of {project.name} have nothing to test"
-        raise HipwrightError("no-wheel", message, hint=f'name it: --packages "{own}==…"')
+        there = ", ".join(sorted({str(canonicalize_name(file.distribution)) for file in files})) or "none"
+        raise HipwrightError("no-wheel", f"{message}; chosen are {there}", hint=f'name it: --packages "{own}==…"')
     return found

@@ -73,7 +73,9 @@ def test_suite(project: Project, workplace: Workplace) -> dict[str, Any]:
     settings, console = workplace.settings, workplace.console
     suite = project.suite
     if suite is None:
-        raise HipwrightError("bad-option-value", f"{project.name} has no suite: its project.toml has no table [suite]")
+        message = f"{project.name} has no suite: its project.toml has no table [suite]"
+        hint = "its smoke tests are run by nox -s test_" + project.name.replace("-", "_")
+        raise HipwrightError("bad-option-value", message, hint=hint)
     shard, num_shards = refuse_bad_shard(settings.shard, settings.num_shards)
     name = settings.test_config
     configuration = suite.configurations.get(name)

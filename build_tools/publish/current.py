@@ -24,7 +24,18 @@ if TYPE_CHECKING:
     from build_tools.stores.run_outputs import IndexFolder
     from build_tools.types import ObjectKey, Sha256
 
-__all__ = ["ASK_EVERY_TIME", "FOR_EVER", "Current", "is_still", "put_new", "read_current", "read_past", "read_snapshot", "swap"]
+__all__ = [
+    "ASK_EVERY_TIME",
+    "FOR_EVER",
+    "Current",
+    "is_still",
+    "nothing_published",
+    "put_new",
+    "read_current",
+    "read_past",
+    "read_snapshot",
+    "swap",
+]
 
 FOR_EVER: Final = 365 * 24 * 3600
 """Seconds that a client may keep what never changes under its key: files, side files, the history."""
@@ -107,6 +118,14 @@ def read_past(store: Store, place: IndexFolder, name: Sha256, *, remembered: boo
         return None
 
 
+def nothing_published(store: Store, place: IndexFolder) -> HipwrightError:
+    """Return the failure that there is no index at a place, or an empty one."""
+    hint = (
+        "name the one that is meant: --channel NAME, or --run-id ID with --artifact-group G, in the store of --store or --bucket"
+    )
+    return HipwrightError("nothing-published", f"there is no index with files at {store.url(place.prefix)}", hint=hint)
+
+
 def read_snapshot(store: Store, place: IndexFolder) -> Snapshot:
     """Return the snapshot that an index stands at.
 
@@ -117,7 +136,7 @@ def read_snapshot(store: Store, place: IndexFolder) -> Snapshot:
     """
     snapshot = read_current(store, place).snapshot
     if not snapshot.files:
-        raise HipwrightError("nothing-published", f"there is no index with files at {store.url(place.prefix)}")
+        raise nothing_published(store, place)
     return snapshot
 
 

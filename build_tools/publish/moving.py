@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError
 from build_tools.index.snapshots import changed_projects, is_same
-from build_tools.publish.current import read_current, swap
+from build_tools.publish.current import nothing_published, read_current, swap
 from build_tools.publish.pages import publish_pages
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def move_index(
     for _ in range(_TRIES):
         current = read_current(store, place)
         if current.etag is None or not current.snapshot.files:
-            raise HipwrightError("nothing-published", f"there is no index with files at {store.url(place.prefix)}")
+            raise nothing_published(store, place)
         after = make(current)
         if not after.files:
             message = f"no file would be left in the index at {store.url(place.prefix)}"

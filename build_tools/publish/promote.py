@@ -18,7 +18,7 @@ from build_tools.index import layout
 from build_tools.index.snapshots import by_filename, is_same, merged, snapshot_digest
 from build_tools.publish.channel_copy import Route, copy_files, copy_papers, plan_copies
 from build_tools.publish.closure import Closure, judge_closure
-from build_tools.publish.current import put_new, read_current, swap
+from build_tools.publish.current import nothing_published, put_new, read_current, swap
 from build_tools.publish.gate import Circumstances, advice, refusals
 from build_tools.publish.pages import publish_pages
 from build_tools.publish.retired import refuse_deleted, retired_by_filename
@@ -125,7 +125,7 @@ class Request:
         """
         current = read_current(self.source, self.origin)
         if not current.snapshot.files:
-            raise HipwrightError("nothing-published", f"there is no index with files at {self.source.url(self.origin.prefix)}")
+            raise nothing_published(self.source, self.origin)
         now = by_filename(current.snapshot)
         # Judged as their index has them today: a verdict on what was superseded, or a file yanked since, does not count.
         rows = [now[file.filename] for file in self.files if _stands(file, now)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 import msgspec
 
@@ -165,6 +165,8 @@ class LockedProject(Record, frozen=True, kw_only=True):
 
 class Lock(Record, frozen=True, kw_only=True):
     """The exact inputs of a run, by project name."""
+
+    MADE_BY: ClassVar[str | None] = "nox -s lock"
 
     schema: Literal[1] = 1
     projects: dict[str, LockedProject] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from build_tools.receipts.record import Record
 
@@ -16,6 +16,8 @@ class MachineFacts(Record, frozen=True, kw_only=True):
     ``disk_bytes`` what is free where the work dir lies. ``tools`` and ``packages`` have the version of each that is there. ``reached``
     says of each host that was named whether it answered.
     """
+
+    MADE_BY: ClassVar[str | None] = "nox -s doctor -- --role test --json"
 
     schema: Literal[1] = 1
     platform: Literal["linux", "windows"]

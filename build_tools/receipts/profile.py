@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from build_tools.receipts.record import Record
 
@@ -73,6 +73,8 @@ class ExampleProfile(Record, frozen=True, kw_only=True):
 
 class ProfileReport(Record, frozen=True, kw_only=True):
     """The profile of examples in one environment on one machine."""
+
+    MADE_BY: ClassVar[str | None] = "nox -s profile"
 
     schema: Literal[1] = 1
     platform: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import stat
 import typing
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import msgspec
 
@@ -19,7 +19,9 @@ __all__ = ["Record", "from_json", "plain", "read_record", "to_json"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A recorded value: immutable, no unknown keys."""
+    """A recorded value: immutable, no unknown keys; ``MADE_BY`` is the command that writes one, of those that people name."""
+
+    MADE_BY: ClassVar[str | None] = None
 
 
 R = TypeVar("R")
@@ -55,14 +57,17 @@ def from_json(data: bytes, model: type[R], *, name: Path | str, code: str = "bad
         ``code`` when the bytes are no JSON, are of another schema, or do not fit the model.
     """
     known = _schemas(model)
-    with _told(name, code):
+    with _told(name, code, model):
         if known:
             stated = msgspec.json.decode(data, type=_Head, strict=True).schema
             if stated is None:
-                raise HipwrightError(code, f"{name} is not what it should be: it states no schema", where=Where(file=name))
+                message = f"{name} is not what it should be: it states no schema"
+                raise HipwrightError(code, message, where=Where(file=name), hint=_again(model))
             if stated not in known:
                 reads = " and ".join(map(str, known))
-                raise HipwrightError(code, f"{name} has schema {stated}, this hipwright reads {reads}", where=Where(file=name))
+                message = f"{name} has schema {stated}, this hipwright reads {reads}"
+                newer = "update hipwright, git pull, or " if stated > max(known) else ""
+                raise HipwrightError(code, message, where=Where(file=name), hint=f"{newer}{_again(model)}")
         return msgspec.json.decode(data, type=model, strict=True)
 
 
@@ -81,9 +86,11 @@ def read_record(path: Path, model: type[R], *, code: str = "bad-receipt") -> R:
         with path.open("rb") as stream:
             data = stream.read(_LIMIT + 1)
     except OSError as error:
-        raise HipwrightError(code, f"cannot read {path}: {error.strerror}", where=Where(file=path)) from error
+        hint = f"see whether it is the file that is meant, or {_again(model)}"
+        raise HipwrightError(code, f"cannot read {path}: {error.strerror}", where=Where(file=path), hint=hint) from error
     if len(data) > _LIMIT:
-        raise HipwrightError(code, f"{path} is larger than {_LIMIT >> 20} MiB, which no record is", where=Where(file=path))
+        message = f"{path} is larger than {_LIMIT >> 20} MiB, which no record is"
+        raise HipwrightError(code, message, where=Where(file=path), hint=_again(model))
     return from_json(data, model, name=path, code=code)
 
 
@@ -94,9 +101,18 @@ def _schemas(model: type[Any]) -> tuple[int, ...]:
     return next((typing.get_args(one.type) for one in msgspec.structs.fields(model) if one.name == "schema"), ())
 
 
+def _again(model: type[Any]) -> str:
+    """Return what to do about a file that is no record of a kind."""
+    command = getattr(model, "MADE_BY", None)
+    return "bring back a whole one, or make it again" + (f": {command}" if command is not None else " where it came from")
+
+
 @contextlib.contextmanager
-def _told(name: Path | str, code: str) -> Iterator[None]:
+def _told(name: Path | str, code: str, model: type[Any]) -> Iterator[None]:
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HipwrightError(code, f"{name} is not what it should be: {error}", where=Where(file=name)) from error
+        cut = "truncated" in str(error)
+        what = "it is cut off: it was not written or copied to its end" if cut else str(error)
+        message = f"{name} is not what it should be: {what}"
+        raise HipwrightError(code, message, where=Where(file=name), hint=_again(model)) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from build_tools.receipts.check import CheckReport
 from build_tools.receipts.ids import Sha256
@@ -117,6 +117,8 @@ class StageReceipt(Record, frozen=True, kw_only=True):
     Times are UTC in ISO 8601. ``python`` is the target interpreter's tag where the result is for one. ``watched`` are files of the
     machine that the result depends on, with their sha256 (None: absent).
     """
+
+    MADE_BY: ClassVar[str | None] = "nox -s pipeline"
 
     schema: Literal[1] = 1
     stage: Stage

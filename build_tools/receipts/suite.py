@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.ids import Sha256
@@ -59,6 +59,8 @@ class SuiteResult(Record, frozen=True, kw_only=True):
     ``imported`` says whether a process that came to its end had imported the wheel under test. ``index`` is where a run has published the wheel,
     ``pages`` are the places that a person named for it.
     """
+
+    MADE_BY: ClassVar[str | None] = "nox -s test_pytorch_full"
 
     schema: Literal[1] = 1
     project: str
@@ -124,6 +126,8 @@ class SuiteResult(Record, frozen=True, kw_only=True):
 
 class MeasuredTimes(Record, frozen=True, kw_only=True):
     """How long tests took, in seconds by id, and what loading each test file took; by configuration."""
+
+    MADE_BY: ClassVar[str | None] = "nox -s merge_tests"
 
     schema: Literal[1] = 1
     project: str

@@ -46,8 +46,7 @@ class LookedAt:
     @property
     def reason(self) -> str:
         """Why it is not taken, in words."""
-        missing = self.choice.missing if self.choice is not None else ()
-        return self.passed_by or f"it lacks {', '.join(missing)}"
+        return self.passed_by or f"it lacks {self.choice.lack if self.choice is not None else ''}"
 
     def row(self, repository: str) -> dict[str, Any]:
         """Return it as plain data."""
@@ -193,4 +192,5 @@ def _not_found(github: GitHub, where: str, tried: Sequence[LookedAt]) -> Hipwrig
         "results": [],
         "looked_at": [one.row(github.repository) for one in tried],
     }
-    return HipwrightError("run-not-found", message, document=document)
+    hint = "name a run, --run-id ID, or where else to look: --repository OWNER/NAME, --for-branch NAME"
+    return HipwrightError("run-not-found", message, hint=hint, document=document)

@@ -60,10 +60,17 @@ class Wanted:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Choice:
-    """The archives that are meant, by name, and for each thing that the run lacks a few words."""
+    """The archives that are meant, by name, for each thing that the run lacks a few words, and the targets and families that it has."""
 
     archives: tuple[Archive, ...]
     missing: tuple[str, ...]
+    targets: tuple[str, ...] = ()
+
+    @property
+    def lack(self) -> str:
+        """What the run lacks, in words, and what it has instead."""
+        told = ", ".join(self.missing)
+        return f"{told}; it has artifacts for {', '.join(self.targets)}" if self.targets else told
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,13 +148,16 @@ def choose(found: Sequence[Archive], wanted: Wanted) -> Choice:
     kept = [one for one in found if one.name in chosen]
     for pattern in wanted.include if found else ():
         if not any(pattern.search(one.filename) for one in kept):
-            missing.append(f"a match of --include {pattern.pattern}")
+            more = f" and {len(kept) - 1} more" if len(kept) > 1 else ""
+            among = f" among {kept[0].filename}{more}" if kept else ""
+            missing.append(f"a match of --include {pattern.pattern}{among}")
     if wanted.include:
         kept = [one for one in kept if any(pattern.search(one.filename) for pattern in wanted.include)]
     kept = [one for one in kept if not any(pattern.search(one.filename) for pattern in wanted.exclude)]
     if not kept and not missing:
         missing.append("everything: the patterns leave nothing")
-    return Choice(archives=tuple(kept), missing=tuple(dict.fromkeys(missing)))
+    there = dict.fromkeys(one.name.target for one in found if not one.name.is_generic)
+    return Choice(archives=tuple(kept), missing=tuple(dict.fromkeys(missing)), targets=tuple(there))
 
 
 def meant_targets(wanted: Wanted) -> tuple[GfxTarget, ...]:

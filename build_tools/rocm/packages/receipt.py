@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
 from build_tools.receipts.record import Record
 from build_tools.types import GfxTarget, Platform, Sha256
@@ -24,6 +24,8 @@ class PackageFile(Record, frozen=True, kw_only=True):
 
 class PackagesReceipt(Record, frozen=True, kw_only=True):
     """The set; ``notes`` are sentences about what a reader may wonder at."""
+
+    MADE_BY: ClassVar[str | None] = "nox -s build_rocm_packages"
 
     schema: Literal[1] = 1
     version: str

@@ -11,6 +11,7 @@ import pytest
 from build_tools.errors import HipwrightError
 from build_tools.receipts import record
 from build_tools.receipts.lock import Lock, LockedSources, SubmodulePin
+from build_tools.receipts.profile import ProfileReport
 from build_tools.receipts.record import from_json, read_record, to_json
 from build_tools.receipts.snapshot import Snapshot
 from build_tools.receipts.stage import StageReceipt
@@ -37,7 +38,7 @@ def refused(path: Path) -> str:
         (b'{"schema": 9, "new": true}', "has schema 9, this hipwright reads 1"),
         (b'{"schema": "1"}', "schema"),
         (b"[]", "object"),
-        (b"", "truncated"),
+        (b"", "cut off"),
         (b"\xff\xfe\x00", "malformed"),
         (b'{"schema": 1, "\xff": 1}', "name is not"),
         (b"[" * 100_000, "name is not"),
@@ -54,6 +55,25 @@ def test_a_record_is_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "lock.json").write_bytes(to_json(Lock()))
     (tmp_path / "link.json").symlink_to("lock.json")
     assert read_record(tmp_path / "link.json", Lock) == Lock()
+
+
+@pytest.mark.parametrize(
+    ("data", "said", "hint"),
+    [
+        (b'{"schema": 1, "examp', "it is cut off", "make it again: nox -s profile"),
+        (b'{"schema": 2}', "has schema 2, this hipwright reads 1", "update hipwright, git pull, or bring back"),
+        (b'{"schema": 0}', "has schema 0", "make it again: nox -s profile"),
+        (b"[1]", "is not what it should be", "make it again: nox -s profile"),
+        (None, "No such file", "see whether it is the file that is meant"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told_with_a_way_out(tmp_path: Path, data: bytes | None, said: str, hint: str) -> None:
+    path = tmp_path / "profile.json"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(HipwrightError, match=said) as caught:
+        read_record(path, ProfileReport)
+    assert hint in (caught.value.hint or "")
 
 
 def test_only_a_regular_file_is_read(tmp_path: Path) -> None:
