@@ -148,8 +148,8 @@ def choose(found: Sequence[Archive], wanted: Wanted) -> Choice:
     kept = [one for one in found if one.name in chosen]
     for pattern in wanted.include if found else ():
         if not any(pattern.search(one.filename) for one in kept):
-            more = f" and {len(kept) - 1} more" if len(kept) > 1 else ""
-            among = f" among {kept[0].filename}{more}" if kept else ""
+            rest = f" and {len(kept) - 1} more" if len(kept) > 1 else ""
+            among = f" among {kept[0].filename}{rest}" if kept else ""
             missing.append(f"a match of --include {pattern.pattern}{among}")
     if wanted.include:
         kept = [one for one in kept if any(pattern.search(one.filename) for pattern in wanted.include)]

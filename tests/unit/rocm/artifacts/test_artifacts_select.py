@@ -99,8 +99,16 @@ def test_artifacts_of_a_variant_are_taken_before_plain_ones() -> None:
     [
         (DEVICE, {"targets": ("gfx950", "gfx1201", "gfx906")}, ("gfx950", "gfx906")),
         (DEVICE, {"group": "gfx120X-all"}, ("gfx1200, of gfx120X-all",)),
-        (DEVICE, {"targets": ("gfx942",), "include": ("^fft_",)}, ("a match of --include ^fft_ among base_lib_generic.tar.zst and 4 more",)),
-        (DEVICE, {"targets": ("gfx1201",), "include": ("gfx942",)}, ("a match of --include gfx942 among base_lib_generic.tar.zst and 2 more",)),
+        (
+            DEVICE,
+            {"targets": ("gfx942",), "include": ("^fft_",)},
+            ("a match of --include ^fft_ among base_lib_generic.tar.zst and 4 more",),
+        ),
+        (
+            DEVICE,
+            {"targets": ("gfx1201",), "include": ("gfx942",)},
+            ("a match of --include gfx942 among base_lib_generic.tar.zst and 2 more",),
+        ),
         (DEVICE, {"exclude": (".",)}, ("everything: the patterns leave nothing",)),
         ([], {"targets": ("gfx942",)}, ("all artifacts: it has none",)),
         (["run.log", "blas_lib_gfx9420.tar.zst"], {"targets": ("gfx942",)}, ("gfx942",)),
