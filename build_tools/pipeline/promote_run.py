@@ -14,7 +14,6 @@ from build_tools.index.layout import SNAPSHOT
 from build_tools.pipeline.promoting import make_request
 from build_tools.pipeline.promotion_told import tell_promotion
 from build_tools.pipeline.publishing import store_to_read, warn_when_closed
-from build_tools.pipeline.reversion import remade_request
 from build_tools.publish.current import read_snapshot
 from build_tools.publish.promote import carry_out, plan_promotion
 from build_tools.types import ProjectName
@@ -69,6 +68,9 @@ def promote_run(workplace: Workplace) -> dict[str, Any]:
     request = make_request(workplace, rows=rows, origin=origin, run=run, source=source, target=target, channel=channel)
     with contextlib.ExitStack() as stack:
         if settings.reversion is not None:
+            # What makes wheels anew and checks them costs more time than a promotion has.
+            from build_tools.pipeline.reversion import remade_request  # noqa: PLC0415
+
             rule = parse_reversion(settings.reversion)
             request.judged(renamed=rule.of)
             request = stack.enter_context(remade_request(request, rows, rule, workplace))

@@ -16,6 +16,7 @@ from build_tools.errors import HipwrightError
 from build_tools.index import layout
 from build_tools.index.snapshots import by_filename
 from build_tools.publish.current import FOR_EVER, put_new
+from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.offer import offer_indexed
 from build_tools.publish.retired import key_beside, retired_by_filename
 from build_tools.publish.transfer import all_of
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from build_tools.types import Sha256
 
 __all__ = ["FileCopy", "Route", "copy_files", "copy_papers", "plan_copies"]
+
+_COPIES_AT_ONCE: Final = 16
+"""A copy inside a store is nothing but waiting."""
 
 _WHEEL_TYPE: Final = "application/zip"
 _SDIST_TYPE: Final = "application/gzip"
@@ -152,7 +156,7 @@ def copy_files(copies: Sequence[FileCopy], route: Route, *, say: Callable[[str],
                 say(f"copied {one.row.filename}")
             progress("promoting", done, len(wanted), "files")
 
-    _each(copy, sorted(wanted, key=lambda one: -one.row.size))
+    _each(copy, sorted(wanted, key=lambda one: -one.row.size), at_once=_COPIES_AT_ONCE)
 
 
 def _copy(one: FileCopy, route: Route) -> None:
@@ -166,6 +170,7 @@ def _copy(one: FileCopy, route: Route) -> None:
             sha256=one.row.sha256,
             content_type=kind,
             cache_seconds=FOR_EVER,
+            size=one.row.size,
             if_absent=True,
         )
     except HipwrightError as error:
@@ -230,12 +235,12 @@ _In = TypeVar("_In")
 _Out = TypeVar("_Out")
 
 
-def _each(work: Callable[[_In], _Out], items: Sequence[_In]) -> list[_Out]:
+def _each(work: Callable[[_In], _Out], items: Sequence[_In], *, at_once: int = AT_ONCE) -> list[_Out]:
     """Do some work on each item, several at a time, and return what comes of it in the items' order."""
     found: dict[int, _Out] = {}
 
     def one(place: int, item: _In) -> None:
         found[place] = work(item)
 
-    all_of([functools.partial(one, place, item) for place, item in enumerate(items)])
+    all_of([functools.partial(one, place, item) for place, item in enumerate(items)], at_once=at_once)
     return [found[place] for place in range(len(items))]

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 __all__ = ["publish_pages"]
 
 _TRIES: Final = 200
+_FEW: Final = 16
+"""Up to so many pages are asked for one by one."""
 
 
 def publish_pages(
@@ -136,7 +138,8 @@ class _Desk:
                 return False
             # Who changed a page since it was looked at had entered that before, and then this entry was refused.
             shown = written
-            if not self._write(writing, seen) or not self._stands(writing):
+            put = self._write(writing, seen)
+            if put is None or not self._stands(writing, put, current):
                 return False
         if not is_still(self.store, self.place, current):
             return False
@@ -159,10 +162,11 @@ class _Desk:
         seen = self._seen(key for key in plan if key not in absent)
         return plan, {key: seen.get(key) for key in plan}
 
-    def _listed(self) -> frozenset[str]:
-        """Return the keys of the pages of projects, relative to the index."""
+    def _listed(self) -> dict[str, str | None]:
+        """Return the keys of the pages of projects, relative to the index, with their etags as far as a listing tells them."""
         cut = len(self.place.prefix) + 1 if self.place.prefix else 0
-        return frozenset(one.key[cut:] for folder in (SIMPLE, SIMPLE_JSON) for one in self.store.list(self.place.key(folder)))
+        rows = (one for folder in (SIMPLE, SIMPLE_JSON) for one in self.store.list(self.place.key(folder)))
+        return {one.key[cut:]: one.etag for one in rows}
 
     def _left_over(self, there: Collection[str], held: Collection[str]) -> frozenset[str]:
         """Return the projects that have a page and are not in the index; what we have not made is not ours to remove."""
@@ -176,15 +180,22 @@ class _Desk:
         known = [is_page(content.data) for content, is_page in contents if content is not None]
         return bool(known) and all(known)
 
-    def _write(self, writing: Mapping[ObjectKey, Page | None], seen: Mapping[ObjectKey, ObjectInfo | None]) -> bool:
-        """Write pages, and remove those that are to go; return whether nobody else wrote one meanwhile.
+    def _write(
+        self, writing: Mapping[ObjectKey, Page | None], seen: Mapping[ObjectKey, ObjectInfo | None]
+    ) -> Mapping[ObjectKey, str] | None:
+        """Write pages, and remove those that are to go; return the etags of those written, None when somebody else wrote one meanwhile.
 
         Projects, whose pages come first, are gone through several at a time, as no page of one names another; all else goes in order.
         """
+        put: dict[ObjectKey, str] = {}
 
         def write(keys: Iterable[ObjectKey]) -> None:
             for key in keys:
-                self._write_page(key, writing[key], seen[key])
+                page = writing[key]
+                if page is None:
+                    self.store.delete(self._key(key))
+                else:
+                    put[key] = self._write_page(key, page, seen[key]).etag
 
         own = list(itertools.takewhile(lambda key: writing[key] is not None and project_of(key), writing))
         try:
@@ -193,20 +204,17 @@ class _Desk:
         except HipwrightError as error:
             if error.code.name != "write-conflict":
                 raise
-            return False
+            return None
         count = sum(page is not None for page in writing.values())
         if count:
             self.say(f"wrote {count} index page{'s' if count > 1 else ''}")
         if len(writing) > count:
             self.say(f"removed {len(writing) - count} index page{'s' if len(writing) - count > 1 else ''}")
-        return True
+        return put
 
-    def _write_page(self, key: ObjectKey, page: Page | None, there: ObjectInfo | None) -> None:
-        """Write a page over the very one that was looked at, or remove it."""
-        if page is None:
-            self.store.delete(self._key(key))
-            return
-        self.store.put(
+    def _write_page(self, key: ObjectKey, page: Page, there: ObjectInfo | None) -> ObjectInfo:
+        """Write a page over the very one that was looked at."""
+        return self.store.put(
             self._key(key),
             page.body,
             content_type=page.content_type,
@@ -215,9 +223,12 @@ class _Desk:
             if_match=None if there is None else there.etag,
         )
 
-    def _stands(self, writing: Mapping[ObjectKey, Page | None]) -> bool:
-        """Return whether the store has what was just written."""
-        return all(_is_as(there, writing[key]) for key, there in self._seen(writing).items())
+    def _stands(self, writing: Mapping[ObjectKey, Page | None], put: Mapping[ObjectKey, str], current: Current) -> bool:
+        """Return whether the store has what was just written: where that is most of the index, as a listing tells, else page by page."""
+        projects = {file.project for file in current.snapshot.files}
+        there = self._listed() if len(writing) > max(_FEW, len(projects)) else {}
+        asked = [key for key in writing if key not in put or there.get(key) != put[key]]
+        return all(_is_as(info, writing[key]) for key, info in self._seen(asked).items())
 
     def _seen(self, keys: Iterable[ObjectKey]) -> dict[ObjectKey, ObjectInfo | None]:
         """Return what is known of each page that is there, several asked for at a time."""

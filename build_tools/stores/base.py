@@ -48,10 +48,11 @@ READ_ONLY: Final = Abilities()
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Listed:
-    """An object as a listing shows it; ``size`` in bytes."""
+    """An object as a listing shows it; ``size`` in bytes, ``etag`` as :class:`ObjectInfo` has it, None where a listing does not tell."""
 
     key: ObjectKey
     size: int
+    etag: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -210,6 +211,7 @@ class Store(Protocol):
         sha256: Sha256,
         content_type: str,
         cache_seconds: int,
+        size: int | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
         on_bytes: Callable[[int], None] | None = None,
@@ -232,6 +234,8 @@ class Store(Protocol):
             What the copy is served as.
         cache_seconds
             How long clients may keep the copy unasked, in seconds.
+        size
+            How many bytes they must be, where that is known: a bucket then needs fewer requests.
         if_absent
             Write only when there is no object of that key.
         if_match

@@ -15,17 +15,22 @@ if TYPE_CHECKING:
 __all__ = ["meant_object", "same_object"]
 
 
-def meant_object(source: Store, key: str, sha256: Sha256) -> ObjectInfo:
+def meant_object(source: Store, key: str, sha256: Sha256, *, size: int | None = None) -> ObjectInfo:
     """Return what a store knows of the object that is to be copied.
+
+    ``size`` is how many bytes it must have, where that is known.
 
     Raises
     ------
     HipwrightError
-        ``nothing-published`` when there is none, ``output-changed`` when the store notes another SHA-256 of it.
+        ``nothing-published`` when there is none, ``output-changed`` when it has another size, or the store notes another SHA-256.
     """
     info = source.head(key)
     if info is None:
         raise nothing_there(key, source)
+    if size not in {None, info.size}:
+        message = f"{key} in {source.address} has {info.size} bytes, and {size} are meant"
+        raise HipwrightError("output-changed", message)
     prove_bytes(f"{key} in {source.address}", info.sha256 or sha256, sha256)
     return info
 

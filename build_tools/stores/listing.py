@@ -188,11 +188,12 @@ class ListingStore:
         sha256: Sha256,
         content_type: str,
         cache_seconds: int,
+        size: int | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
         on_bytes: Callable[[int], None] | None = None,
     ) -> ObjectInfo:
-        del source, source_key, sha256, content_type, cache_seconds, if_absent, if_match, on_bytes
+        del source, source_key, sha256, content_type, cache_seconds, size, if_absent, if_match, on_bytes
         self._refuse(key)
 
     def delete(self, key: str) -> None:

@@ -204,12 +204,13 @@ class FolderStore:
         sha256: Sha256,
         content_type: str,
         cache_seconds: int,
+        size: int | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
         on_bytes: Callable[[int], None] | None = None,
     ) -> ObjectInfo:
         """Write an object of a store under another key; see :meth:`build_tools.stores.base.Store.copy_from`."""
-        body = StoredBody(store=source, info=meant_object(source, source_key, sha256), meant=sha256)
+        body = StoredBody(store=source, info=meant_object(source, source_key, sha256, size=size), meant=sha256)
         served = _Served(content_type=content_type, cache_seconds=cache_seconds)
         condition = _Condition(if_absent=if_absent, if_match=if_match)
         return self._write(key, body, sha256, served=served, condition=condition, on_bytes=on_bytes)

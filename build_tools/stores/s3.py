@@ -7,6 +7,7 @@ parts, and a mark of the write, so that a write that was carried out although it
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import threading
 from dataclasses import replace
@@ -22,7 +23,8 @@ from build_tools.stores.reading import SMALL_BYTES, body_stream, compare_noted, 
 from build_tools.stores.s3_abilities import AMAZON, PROBES, find_out, is_amazon
 from build_tools.stores.s3_access import code_behind
 from build_tools.stores.s3_connection import GONE, BehindEndError, Connection
-from build_tools.stores.s3_copy import Origin, copy_inside
+from build_tools.stores.s3_copy import COPIED_AT_ONCE, Origin, copy_inside
+from build_tools.stores.s3_kept_copy import KeptCopy
 from build_tools.stores.s3_put import MARK, Condition, Upload, is_whole, part_size_of, put_whole, sha256_of_checksum
 from build_tools.stores.s3_read import info_of, is_folder_mark, listed_rows, read_whole
 from build_tools.stores.s3_resume import journal_of
@@ -242,12 +244,13 @@ class S3Store:
         sha256: Sha256,
         content_type: str,
         cache_seconds: int,
+        size: int | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
         on_bytes: Callable[[int], None] | None = None,
     ) -> ObjectInfo:
         """Write an object of a store under another key; see :meth:`build_tools.stores.base.Store.copy_from`."""
-        name, info = self._key_to_write(key), meant_object(source, source_key, sha256)
+        name = self._key_to_write(key)
         upload = Upload(
             bucket=self._bucket,
             key=name,
@@ -257,9 +260,13 @@ class S3Store:
             condition=Condition(if_absent=if_absent, if_match=if_match),
             on_bytes=on_bytes or _nobody,
         )
+        inside = source if isinstance(source, S3Store) and self.access.reaches_what(source.access) else None
+        if inside is not None and size and if_absent and (kept := self._copy_kept(key, upload, inside, source_key, size)):
+            return kept
+        info = meant_object(source, source_key, sha256, size=size)
         # What its own server notes no SHA-256 of is proved by its bytes.
-        if isinstance(source, S3Store) and info.size and info.sha256 and self.access.reaches_what(source.access):
-            return self._copy(key, upload, source, info, info.sha256)
+        if inside is not None and info.size and info.sha256:
+            return self._copy(key, upload, inside, info, info.sha256)
         self._put(key, upload, StoredBody(store=source, info=info, meant=sha256), None)
         return self._prove_copy(key, upload, info)
 
@@ -286,6 +293,13 @@ class S3Store:
             content_type=upload.content_type,
             cache_seconds=upload.cache_seconds,
         )
+
+    def _copy_kept(self, key: str, upload: Upload, source: S3Store, source_key: str, size: int) -> ObjectInfo | None:
+        if size > COPIED_AT_ONCE or not self.abilities.conditional_copy:
+            return None
+        origin, head = source._key(source_key), functools.partial(self._head, key)
+        copy = KeptCopy(upload=upload, bucket=source._bucket, source=origin, size=size, key=key, address=self.address, head=head)
+        return copy.make(self._server)
 
     def _copy(self, key: str, upload: Upload, source: S3Store, info: ObjectInfo, sha256: Sha256) -> ObjectInfo:
         conditional = self.abilities.conditional_copy

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from build_tools.stores.s3_resume import Part
     from build_tools.types import Sha256
 
-__all__ = ["Origin", "copy_inside"]
+__all__ = ["COPIED_AT_ONCE", "Origin", "copy_inside"]
 
-_PART: Final = 1 << 30
+COPIED_AT_ONCE: Final = 1 << 30
 """S3 takes 5 GiB. So large that few calls are needed, and not so large that a server which says nothing while it copies seems dead."""
 
 _AT_ONCE: Final = 6
@@ -70,7 +70,7 @@ def copy_inside(s3: S3Client, upload: Upload, origin: Origin, *, conditional: bo
         ``output-changed`` when the origin changed meanwhile. What the server says is raised as Amazon's library says it.
     """
     said = upload.arguments(origin.sha256)
-    if origin.size > _PART or (upload.condition and not conditional) or not _copied_at_once(s3, upload, origin, said):
+    if origin.size > COPIED_AT_ONCE or (upload.condition and not conditional) or not _copied_at_once(s3, upload, origin, said):
         _copy_in_parts(s3, upload, origin, said)
 
 
@@ -92,7 +92,7 @@ def _copied_at_once(s3: S3Client, upload: Upload, origin: Origin, said: Mapping[
 
 
 def _copy_in_parts(s3: S3Client, upload: Upload, origin: Origin, said: Mapping[str, Any]) -> None:
-    spans = [(start, min(start + _PART, origin.size)) for start in range(0, origin.size, _PART)]
+    spans = [(start, min(start + COPIED_AT_ONCE, origin.size)) for start in range(0, origin.size, COPIED_AT_ONCE)]
 
     def send(named: Mapping[str, Any], _there: Mapping[int, Part]) -> list[Any]:
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -110,7 +110,7 @@ def _copy_in_parts(s3: S3Client, upload: Upload, origin: Origin, said: Mapping[s
                 raise
         return done
 
-    in_parts(s3, upload, said, send, Journal(path=None, part_size=_PART, mark=upload.mark))
+    in_parts(s3, upload, said, send, Journal(path=None, part_size=COPIED_AT_ONCE, mark=upload.mark))
 
 
 def _copy_part(s3: S3Client, part: Mapping[str, Any], span: tuple[int, int]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def listed_rows(ask: Callable[[Mapping[str, Any]], Mapping[str, Any]], below: st
         for row in answer.get("Contents", ()):
             key, size = row["Key"][cut:], row["Size"]
             if _is_key(key) and not is_folder_mark(key, size):
-                yield Listed(key=ObjectKey(key), size=size)
+                yield Listed(key=ObjectKey(key), size=size, etag=row.get("ETag"))
         token = answer.get("NextContinuationToken")
         if not token:
             return

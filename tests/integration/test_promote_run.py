@@ -30,6 +30,7 @@ from build_tools.stores.run_outputs import IndexFolder
 from build_tools.wheels.pack import pack_wheel
 from tests.support.promoting import request_for
 from tests.support.publishing import Crash, MeddledStore, installable, same_everywhere, wheel_of, write_wheel
+from tests.support.s3_front import fronting
 from tests.support.workplaces import memory_of, workplace
 
 if TYPE_CHECKING:
@@ -479,3 +480,36 @@ def test_two_processes_that_promote_at_once_lose_nothing(bucket: Desk, s3_server
         process.communicate()
         assert process.returncode == 0
     assert {file.filename: file.sha256 for file in same_everywhere(bucket.store, CHANNEL).files} == expected
+
+
+def test_promoting_takes_no_more_requests_of_a_wheel_than_it_must(bucket: Desk, s3_server: S3Server) -> None:
+    """The side file read and written, the wheel copied and the copy asked for, and two pages of its project."""
+    asked = []
+    with fronting(s3_server.endpoint) as front:
+        for run, count in (("10", 10), ("11", 20)):
+            wheels = [write_wheel(bucket.folder / run, f"demo{run}x{number}") for number in range(count)]
+            prefix = f"{run}-linux/pytorch/{GROUP}"
+            index = publish_wheels(wheels, store=bucket.store, prefix=prefix, replace=False, say=lambda _line: None)
+            put_verdict(bucket.store, IndexFolder(prefix), verdict_on(index))
+            for key in bucket.under():
+                bucket.store.delete(key)
+            front.asked.clear()
+            bucket.promote(run_id=run, endpoint_url=front.url)
+            asked.append(len(front.asked))
+    assert asked[1] - asked[0] <= 6 * 10
+    assert asked[0] <= 6 * 10 + 70
+
+
+def test_a_page_that_is_lost_while_many_are_written_is_missed_and_written_again(bucket: Desk) -> None:
+    wheels = [write_wheel(bucket.folder / "many", f"demo{number}") for number in range(10)]
+    lost: list[str] = []
+
+    def lose(_number: int, key: str) -> None:
+        if key.endswith("simple/demo3/index.html") and not lost:
+            lost.append(key)
+            bucket.store.delete(key)
+
+    store = MeddledStore(bucket.store, after=lose)
+    publish_wheels(wheels, store=store, prefix=RUN, replace=False, say=lambda _line: None)
+    assert lost
+    assert len(same_everywhere(bucket.store, RUN).files) == len(wheels)

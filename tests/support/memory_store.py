@@ -128,6 +128,7 @@ class MemoryStore:
         sha256: Sha256,
         content_type: str,
         cache_seconds: int,
+        size: int | None = None,
         if_absent: bool = False,
         if_match: str | None = None,
         on_bytes: Callable[[int], None] | None = None,
@@ -135,6 +136,7 @@ class MemoryStore:
         content = source.get(source_key)
         if content is None:
             raise HipwrightError("nothing-published", f"there is no {source_key}")
+        assert size in {None, len(content.data)}
         return self.put(
             key,
             content.data,

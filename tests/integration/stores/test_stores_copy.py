@@ -72,7 +72,7 @@ class Pair:
 @pytest.fixture(params=PAIRS, ids="-to-".join)
 def pair(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pair:
     # S3 takes no smaller parts.
-    monkeypatch.setattr(s3_copy, "_PART", 5 << 20)
+    monkeypatch.setattr(s3_copy, "COPIED_AT_ONCE", 5 << 20)
     monkeypatch.setattr(s3_put, "_WHOLE", 1 << 20)
     monkeypatch.setattr(s3_put, "_PART", 5 << 20)
     stores: list[Store] = []
@@ -147,8 +147,8 @@ def test_other_bytes_than_meant_are_not_copied(pair: Pair, data: bytes) -> None:
 def test_a_source_that_changes_meanwhile_is_not_copied(pair: Pair, data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     put(pair.source, data)
 
-    def then_changed(source: Store, key: str, sha256: Sha256) -> ObjectInfo:
-        info = meant_object(source, key, sha256)
+    def then_changed(source: Store, key: str, sha256: Sha256, *, size: int | None = None) -> ObjectInfo:
+        info = meant_object(source, key, sha256, size=size)
         put(source, data[::-1])
         return info
 
@@ -190,9 +190,18 @@ def behind(front: Front, server: S3Server, bucket: str, prefix: str = "") -> S3S
     return S3Store(bucket, prefix, access=Access(machine=server.machine, endpoint_url=front.url), writing=True)
 
 
-def copied(target: Store, source: Store, data: bytes, *, if_absent: bool = True) -> ObjectInfo:
+def copied(
+    target: Store, source: Store, data: bytes, *, if_absent: bool = True, kind: str = "x/y", size: int | None = None
+) -> ObjectInfo:
     return target.copy_from(
-        source, "run/a.whl", "a.whl", sha256=digest.of_bytes(data), content_type="x/y", cache_seconds=0, if_absent=if_absent
+        source,
+        "run/a.whl",
+        "a.whl",
+        sha256=digest.of_bytes(data),
+        content_type=kind,
+        cache_seconds=1,
+        size=size,
+        if_absent=if_absent,
     )
 
 
@@ -200,7 +209,7 @@ def copied(target: Store, source: Store, data: bytes, *, if_absent: bool = True)
 def test_the_bytes_of_a_copy_inside_a_server_never_leave_it(
     server: S3Server, front: Front, data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(s3_copy, "_PART", 5 << 20)
+    monkeypatch.setattr(s3_copy, "COPIED_AT_ONCE", 5 << 20)
     source, target = behind(front, server, server.bucket()), behind(front, server, server.bucket())
     put(source, data)
     assert target.abilities is target.abilities
@@ -236,7 +245,7 @@ def test_a_copy_whose_answer_was_lost_is_made_once(
     server: S3Server, front: Front, data: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda _self, _context: 0)
-    monkeypatch.setattr(s3_copy, "_PART", 5 << 20)
+    monkeypatch.setattr(s3_copy, "COPIED_AT_ONCE", 5 << 20)
     source, target = behind(front, server, server.bucket()), behind(front, server, server.bucket())
     put(source, data)
     method = "PUT" if target.abilities.conditional_copy and data is not LARGE else "POST"
@@ -246,7 +255,7 @@ def test_a_copy_whose_answer_was_lost_is_made_once(
 
 
 def test_a_copy_in_parts_that_fails_leaves_no_part(server: S3Server, front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3_copy, "_PART", 5 << 20)
+    monkeypatch.setattr(s3_copy, "COPIED_AT_ONCE", 5 << 20)
     source, bucket = behind(front, server, server.bucket()), server.bucket()
     target = behind(front, server, bucket)
     put(source, LARGE)
@@ -289,3 +298,98 @@ def test_a_copy_that_lost_what_was_said_of_it_is_removed(s3_server: S3Server, mo
     assert caught.value.code.name == "store-unusable"
     assert "a.whl" in caught.value.message
     assert store.head("a.whl") is None
+
+
+@dataclass
+class Kept:
+    """Two stores of a server that takes the condition of a copy, behind a front; the size is told, and what is said of the source is kept."""
+
+    front: Front
+    source: S3Store
+    target: S3Store
+
+    def copy(self, data: bytes = b"wheel bytes") -> ObjectInfo:
+        return copied(self.target, self.source, data, kind="text/plain", size=len(data))
+
+    def methods(self) -> list[str]:
+        return [line.split()[0] for line in self.front.asked]
+
+
+@pytest.fixture
+def kept(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kept]:
+    monkeypatch.setattr("botocore.retries.standard.ExponentialBackoff.delay_amount", lambda _self, _context: 0)
+    with fronting(s3_server.endpoint) as front:
+        source, target = (behind(front, s3_server, s3_server.bucket()) for _ in range(2))
+        put(source, b"wheel bytes")
+        assert target.abilities.conditional_copy
+        front.asked.clear()
+        yield Kept(front, source, target)
+
+
+def test_a_copy_of_a_known_size_takes_two_requests(kept: Kept) -> None:
+    info = kept.copy()
+    assert kept.methods() == ["PUT", "HEAD"]
+    assert info == kept.target.head("a.whl")
+    assert (info.sha256, info.content_type, info.cache_seconds) == (digest.of_bytes(b"wheel bytes"), "text/plain", 1)
+    assert code_of(kept.copy) == "write-conflict"
+    content = kept.target.get("a.whl")
+    assert content is not None
+    assert content.data == b"wheel bytes"
+
+
+@pytest.mark.parametrize("wrong", ["bytes", "size", "gone"])
+def test_a_source_that_is_not_what_it_was_to_be_leaves_no_copy(kept: Kept, wrong: str) -> None:
+    if wrong == "gone":
+        kept.source.delete("run/a.whl")
+    else:
+        put(kept.source, b"other bytes" if wrong == "bytes" else b"more than wheel bytes")
+    assert code_of(kept.copy) == ("nothing-published" if wrong == "gone" else "output-changed")
+    assert kept.target.head("a.whl") is None
+
+
+def test_a_copy_that_would_be_served_otherwise_or_is_not_noted_is_made_anew(kept: Kept, s3_server: S3Server) -> None:
+    assert copied(kept.target, kept.source, b"wheel bytes", size=11).content_type == "x/y"
+    kept.target.delete("a.whl")
+    bucket = kept.source.address.removeprefix("s3://")
+    s3_server.client().put_object(
+        Bucket=bucket, Key="run/a.whl", Body=b"wheel bytes", ContentType="text/plain", CacheControl="max-age=1"
+    )
+    kept.front.asked.clear()
+    assert kept.copy().sha256 == digest.of_bytes(b"wheel bytes")
+    assert "GET" in kept.methods()
+    kept.target.delete("a.whl")
+    s3_server.client().put_object(
+        Bucket=bucket, Key="run/a.whl", Body=b"other bytes", ContentType="text/plain", CacheControl="max-age=1"
+    )
+    assert code_of(kept.copy) == "output-changed"
+    assert kept.target.head("a.whl") is None
+
+
+@pytest.mark.parametrize("there", [None, b"somebody's"])
+def test_a_kept_copy_whose_answer_was_lost_is_known_by_what_lies_there(kept: Kept, there: bytes | None) -> None:
+    if there is not None:
+        put(kept.target, there, "a.whl")
+    kept.front.faults["PUT"] = ["lost"]
+    if there is None:
+        assert kept.copy() == kept.target.head("a.whl")
+    else:
+        assert code_of(kept.copy) == "write-conflict"
+        content = kept.target.get("a.whl")
+        assert content is not None
+        assert content.data == there
+    assert kept.front.faults["PUT"] == []
+
+
+def test_somebody_elses_object_in_place_of_a_copy_stays(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    head = S3Store._head
+
+    def after_another_write(store: S3Store, key: str) -> object:
+        if store is kept.target:
+            put(store, b"somebody's", "a.whl")
+        return head(store, key)
+
+    monkeypatch.setattr(S3Store, "_head", after_another_write)
+    assert code_of(kept.copy) == "write-conflict"
+    content = kept.target.get("a.whl")
+    assert content is not None
+    assert content.data == b"somebody's"
