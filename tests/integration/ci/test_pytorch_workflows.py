@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,6 +19,7 @@ from tests.support.workflows import ACT, WorkflowSite
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tests.support.s3 import S3Server
     from tests.support.workflows import WorkflowRun
 
 pytestmark = [
@@ -29,6 +30,7 @@ pytestmark = [
 PYTHON = f"3.{sys.version_info.minor}"
 GROUP = "gfx94X-dcgpu"
 AXES = f"linux-release-2.13-py{PYTHON}-{GROUP}"
+MINE = "arn:aws:iam::1:role/mine"
 ROLE = "aws-actions/configure-aws-credentials"
 
 
@@ -127,9 +129,30 @@ def test_wheels_are_tested_from_the_pages_that_list_them(released: Released) -> 
     assert "Smoke tests of sample" in run.jobs["test-pytorch-wheels"].summary
 
 
+def test_the_role_is_taken_once_the_wheels_are_built_and_judged(tmp_path: Path, s3_server: S3Server) -> None:
+    s3_server.bucket("wheels-of-mine", public=True)
+    site = site_of(tmp_path, HIPWRIGHT_ENDPOINT_URL=s3_server.endpoint, **s3_server.machine)
+    site = replace(site, settings={"HIPWRIGHT_STORE": "s3://wheels-of-mine/runs", "HIPWRIGHT_PUBLISH_ROLE": MINE})
+    add_project(site.clone, "tiny-project")
+    inputs = {"projects": "tiny-project", "python_version": PYTHON, "artifact_group": "g"}
+    run = site.run("build_portable_linux_pytorch_wheels.yml", inputs=inputs)
+    assert run.results == {"build-pytorch-wheels": "success"}, run.talk
+    (taken,) = run.actions(ROLE)
+    assert (taken["role-to-assume"], taken["aws-region"]) == (MINE, "us-east-2")
+    job = run.jobs["build-pytorch-wheels"]
+    steps = [line for line in job.lines if line.startswith("⭐ Run Main ")]
+    order = [
+        next(number for number, step in enumerate(steps) if words in step) for words in ("Build the wheels", ROLE, "Publish them")
+    ]
+    assert order == sorted(order)
+    page = job.outputs["pytorch_package_find_links_url"]
+    assert page.startswith(s3_server.endpoint)
+    assert page.endswith("/runs/1-linux/pytorch/g/index.html")
+
+
 def test_a_pull_request_from_a_fork_does_all_but_publish_and_hands_its_wheels_on(tmp_path: Path) -> None:
-    role = {"HIPWRIGHT_PUBLISH_ROLE": "arn:aws:iam::1:role/mine", "HIPWRIGHT_STORE": "s3://nobody-s-bucket"}
-    site = site_of(tmp_path, **role)
+    settings = {"HIPWRIGHT_PUBLISH_ROLE": MINE, "HIPWRIGHT_STORE": "s3://nobody-s-bucket"}
+    site = replace(site_of(tmp_path), settings=settings)
     add_project(site.clone, "tiny-project")
     repositories = {side: {"repo": {"full_name": f"{side}/hipwright"}} for side in ("head", "base")}
     inputs = {"projects": "tiny-project", "python_version": PYTHON, "artifact_group": "g"}
@@ -141,6 +164,7 @@ def test_a_pull_request_from_a_fork_does_all_but_publish_and_hands_its_wheels_on
     assert "a pull request from a fork publishes nothing" in job.text
     assert "pytorch_package_find_links_url" not in job.outputs
     axes = f"linux-default-py{PYTHON}-g"
-    (wheel,) = run.artifact(f"wheels-{axes}")
-    assert wheel.endswith(".whl")
+    handed = run.artifact(f"wheels-{axes}")
+    assert [path for path in handed if path.endswith(".whl")]
+    assert {path.split("/")[0] for path in handed} == {"lock", "build", "check"}
     assert [path for path in run.artifact(f"receipts-{axes}") if path.startswith("build/")]

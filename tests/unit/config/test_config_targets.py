@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from build_tools.config.targets import (
     Target,
     expand_family,
     family_name,
+    family_names,
     known_targets,
     offers,
     parse_target,
@@ -15,6 +18,11 @@ from build_tools.config.targets import (
     target_of,
 )
 from build_tools.errors import HipwrightError
+from build_tools.locking.places import wanted_family, wanted_targets
+from tests.support.workplaces import workplace
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FEATURES = st.lists(
     st.tuples(st.sampled_from(["xnack", "sramecc"]), st.sampled_from("+-")), max_size=2, unique_by=lambda pair: pair[0]
@@ -112,3 +120,14 @@ def test_targets_that_are_parted_by_other_than_commas_are_told_so() -> None:
         with pytest.raises(HipwrightError) as caught:
             parse_targets((text,))
         assert caught.value.hint == "part them by commas: gfx942,gfx1201"
+
+
+def test_a_build_is_for_several_families_as_systems_part_them(tmp_path: Path) -> None:
+    for text in ("gfx94x,gfx120X-all", "gfx94x;gfx120X-all", "gfx94x gfx120X-all,, gfx94X-dcgpu"):
+        assert family_names(text) == ("gfx94X-dcgpu", "gfx120X-all")
+    place = workplace(tmp_path, gpu_family="gfx94x,gfx942,gfx120X-all")
+    assert wanted_targets(place) == ("gfx942", "gfx1200", "gfx1201")
+    assert wanted_family(place) is None
+    assert wanted_family(workplace(tmp_path, gpu_family="gfx94x")) == "gfx94X-dcgpu"
+    with pytest.raises(HipwrightError, match="there is no GPU family 'gfx1'"):
+        family_names("gfx94x,gfx1")
