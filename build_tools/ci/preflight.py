@@ -8,6 +8,7 @@ from build_tools.ci.image import refuse_tag
 from build_tools.ci.matrix import artifact_name, build_axes
 from build_tools.ci.outputs import hand_on
 from build_tools.config.buckets import bucket_table
+from build_tools.locking.places import wanted_targets
 from build_tools.pipeline.publishing import layout_to_publish, publishes_nothing
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ _BUCKET: Final = "s3://"
 
 
 def preflight(workplace: Workplace) -> dict[str, Any]:
-    """Say where a job's run publishes and by which role, and hand that on with the names of the job's artifacts.
+    """Judge the options of a job before it begins, say where it publishes and by which role, and hand that on.
+
+    Options that are only judged are those that the job's other commands take: a slip in one of them is found here, and not by the
+    command that comes hours later.
 
     Returns
     -------
@@ -31,11 +35,13 @@ def preflight(workplace: Workplace) -> dict[str, Any]:
     Raises
     ------
     HipwrightError
-        ``image-not-pinned`` when a release runs in an image that a tag names; ``bad-option-value``.
+        ``image-not-pinned`` when a release runs in an image that a tag names; ``bad-option-value``, and what else is wrong with an
+        option.
     """
     settings = workplace.settings
     if settings.job_image is not None:
         refuse_tag(settings.job_image, settings.release_type, what="image that the job runs in")
+    wanted_targets(workplace)
     address, run = layout_to_publish(workplace)
     publishes = not publishes_nothing(workplace)
     axes = build_axes(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from build_tools.options.command import COMMON, OUTPUTS, Command
+from build_tools.options.command import COMMON, OUTPUTS, ROCM_FROM, Command
 
 __all__ = ["CI_COMMANDS"]
 
@@ -45,14 +45,20 @@ CI_COMMANDS: Final = (
     Command(
         name="preflight",
         front="nox",
-        summary="Say where a job publishes, by which role, and how its artifacts are called.",
+        summary="Judge a job's options, say where it publishes, by which role, and how its artifacts are called.",
         option_names=(
+            "projects",
             "ref",
+            "origin",
             "python",
             "gpu-family",
             "artifact-group",
             "run-id",
             *OUTPUTS,
+            *ROCM_FROM,
+            "find-links",
+            "index-url",
+            "compiler-cache",
             "publish-role",
             "job-image",
             *COMMON,

@@ -12,7 +12,8 @@ import pytest
 from build_tools.ci.matrix import artifact_name
 from build_tools.ci.preflight import preflight
 from build_tools.errors import HipwrightError
-from build_tools.options.resolve import Resolved
+from build_tools.options.commands import COMMANDS
+from build_tools.options.resolve import Resolved, resolve
 from build_tools.pipeline.publishing import layout_to_publish
 from build_tools.types import Platform
 from tests.support.workplaces import memory_of, workplace
@@ -107,3 +108,18 @@ def test_a_release_refuses_an_image_that_a_tag_names(
     with pytest.raises(HipwrightError) as caught:
         preflight(place)
     assert caught.value.code.name == "image-not-pinned"
+
+
+def test_a_slip_in_what_later_steps_are_told_is_found_before_they_begin(tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        preflight(job(tmp_path, gpu_family="gfx94X-dcgpu,gfx1"))
+    assert caught.value.code.name == "bad-option-value"
+    assert not (tmp_path / "output").exists()
+    for variables, code in (
+        ({"HIPWRIGHT_PROJECTS": "pytorhc"}, "unknown-project"),
+        ({"HIPWRIGHT_ROCM_RUN_ID": "7", "HIPWRIGHT_ROCM_INDEX_URL": "https://a.example/"}, "option-conflict"),
+        ({"HIPWRIGHT_COMPILER_CACHE": "cache"}, "bad-option-value"),
+    ):
+        with pytest.raises(HipwrightError) as caught:
+            resolve(COMMANDS["preflight"], [], environment=variables, typed_in=tmp_path, clone=tmp_path, projects=["pytorch"])
+        assert caught.value.code.name == code
