@@ -16,6 +16,7 @@ from build_tools.errors import HipwrightError, Where
 __all__ = ["Example", "ExampleList", "missing_asset_names", "read_examples"]
 
 _FILE: Final = Path(__file__).parent / "data" / "missing_assets.toml"
+_LIST: Final = "@"
 
 
 class Example(Table, frozen=True, kw_only=True):
@@ -62,27 +63,37 @@ def read_examples(path: Path) -> tuple[Example, ...]:
     HipwrightError
         ``bad-data-file`` when the file is missing or wrong; ``no-examples`` when it names none.
     """
-    found = load_toml(path, ExampleList).example if path.suffix == ".toml" else _lines(path)
+    as_table = path.suffix == ".toml"
+    found = load_toml(path, ExampleList).example if as_table else _lines(path)
     if not found:
-        raise HipwrightError("no-examples", f"{path} names no example", where=Where(file=path), hint="one script a line")
+        hint = "give each a table: [[example]] with its script" if as_table else "one script a line"
+        raise HipwrightError("no-examples", f"{path} names no example", where=Where(file=path), hint=hint)
     return found
 
 
 def _lines(path: Path) -> tuple[Example, ...]:
+    hint = "name a text file with one script a line, or a list whose name ends in .toml"
     try:
-        text = path.read_text(encoding="utf-8")
+        # Editors on Windows begin a file with a mark.
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise HipwrightError("bad-data-file", f"there is no list of examples {path}", where=Where(file=path)) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise HipwrightError("bad-data-file", f"cannot read {path}: {error}", where=Where(file=path)) from error
+        raise HipwrightError("bad-data-file", f"there is no list of examples {path}", where=Where(file=path), hint=hint) from None
+    except OSError as error:
+        message = f"cannot read {path}: {error.strerror}"
+        raise HipwrightError("bad-data-file", message, where=Where(file=path), hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise HipwrightError("bad-data-file", f"{path} is no text (UTF-8)", where=Where(file=path), hint=hint) from error
     found = []
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             words = shlex.split(line, comments=True)
         except ValueError as error:
-            raise HipwrightError(
-                "bad-data-file", f"{line!r} cannot be read: {error}", where=Where(file=path, line=number)
-            ) from error
+            message, where = f"{line!r} cannot be read: {error}", Where(file=path, line=number)
+            raise HipwrightError("bad-data-file", message, where=where, hint="close what is opened with quotes") from error
+        if words and (not words[0] or words[0].startswith(_LIST)):
+            message = f"{line!r} names {'no script' if not words[0] else 'another list, and a list names scripts alone'}"
+            where = Where(file=path, line=number)
+            raise HipwrightError("bad-data-file", message, where=where, hint="name a script, perhaps with arguments behind it")
         if words:
             found.append(Example(script=words[0], arguments=tuple(words[1:])))
     return tuple(found)

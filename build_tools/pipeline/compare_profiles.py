@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["compare_profiles", "limit_of"]
 
-_PERCENT: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*%?")
+_PERCENT: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*%?", re.ASCII)
 _COLUMNS: Final = ("example", "verdict", "before s", "after s", "change", "noise", "memory MiB", "device MiB")
 _REPORTS: Final = 2
 

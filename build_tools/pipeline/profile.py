@@ -66,10 +66,12 @@ def examples_of(words: tuple[str, ...], typed_in: Path) -> tuple[Example, ...]:
 
 def _example(word: str) -> Example:
     try:
-        script, *arguments = shlex.split(word)
+        script, *arguments = shlex.split(word) or [""]
     except ValueError as error:
         hint = "put quotes around all of it, and close those in it: \"examples/one.py --prompt 'a cat'\""
         raise HipwrightError("bad-option-value", f"{word!r} is no command line: {error}", hint=hint) from error
+    if not script:
+        raise HipwrightError("bad-option-value", f"{word!r} names no script", hint="name scripts, or a list of them as @FILE")
     return Example(script=script, arguments=tuple(arguments))
 
 

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+import msgspec
 
 from build_tools.receipts.record import Record
 
-__all__ = ["Change", "ExampleDelta", "ExampleProfile", "ExampleRun", "ExampleStatus", "Framework", "ProfileReport"]
+__all__ = [
+    "Change",
+    "ExampleDelta",
+    "ExampleProfile",
+    "ExampleRun",
+    "ExampleStatus",
+    "Framework",
+    "Mebibytes",
+    "ProfileReport",
+    "Seconds",
+]
 
 ExampleStatus: TypeAlias = Literal["passed", "failed", "crashed", "timeout", "skipped"]
 Change: TypeAlias = Literal[
     "same", "noise", "slower", "larger", "slower and larger", "better", "new", "missing", "broken", "mended", "not run"
 ]
+
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, lt=1e9)]
+"""What a run took: more than nothing, and less than a lifetime."""
+
+Mebibytes: TypeAlias = Annotated[float, msgspec.Meta(ge=0, lt=1e9)]
+"""A peak of memory, of less than a pebibyte."""
 
 
 class Framework(Record, frozen=True, kw_only=True):
@@ -26,9 +44,9 @@ class Framework(Record, frozen=True, kw_only=True):
 class ExampleRun(Record, frozen=True, kw_only=True):
     """One run: seconds, and peaks of memory in MiB; of the device none is known where no framework had one."""
 
-    duration_s: float
-    peak_memory_mb: float | None = None
-    peak_device_memory_mb: float | None = None
+    duration_s: Seconds
+    peak_memory_mb: Mebibytes | None = None
+    peak_device_memory_mb: Mebibytes | None = None
 
 
 class ExampleDelta(Record, frozen=True, kw_only=True):
@@ -62,13 +80,19 @@ class ExampleProfile(Record, frozen=True, kw_only=True):
     code: str | None = None
     error: str | None = None
     missing: str | None = None
-    duration_s: float | None = None
-    peak_memory_mb: float | None = None
-    peak_device_memory_mb: float | None = None
+    duration_s: Seconds | None = None
+    peak_memory_mb: Mebibytes | None = None
+    peak_device_memory_mb: Mebibytes | None = None
     runs: tuple[ExampleRun, ...] = ()
     framework: Framework | None = None
     log: str | None = None
     delta: ExampleDelta | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse an example that passed and was not measured: it would be as fast as any."""
+        if self.status == "passed" and (self.duration_s is None or not self.runs):
+            message = f"the example {self.name!r} passed, and has no run or no duration"
+            raise ValueError(message)
 
 
 class ProfileReport(Record, frozen=True, kw_only=True):
@@ -86,3 +110,10 @@ class ProfileReport(Record, frozen=True, kw_only=True):
     repeat: int
     time_limit_s: float
     examples: tuple[ExampleProfile, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a report that has an example twice: either could be the one that is compared."""
+        names = [example.name for example in self.examples]
+        if len(set(names)) != len(names):
+            message = f"the report has examples twice: {', '.join(sorted({name for name in names if names.count(name) > 1}))}"
+            raise ValueError(message)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from build_tools.receipts.profile import ExampleDelta
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from build_tools.receipts.profile import Change, ExampleProfile, ExampleRun, ProfileReport
 
@@ -20,6 +20,11 @@ BAD_CHANGES: Final = frozenset({"slower", "larger", "slower and larger", "missin
 _RAN: Final = "passed"
 _LEAST_GROWTH: Final = 8.0
 """MiB that a peak may grow by, whatever part of it they are: interpreters and allocators differ by as much from run to run."""
+
+_PEAKS: Final[Mapping[str, Callable[[ExampleProfile], float | None]]] = {
+    "the peak of memory": lambda example: example.peak_memory_mb,
+    "the peak of device memory": lambda example: example.peak_device_memory_mb,
+}
 
 
 def compare_reports(base: ProfileReport, new: ProfileReport, *, limit: float) -> tuple[ExampleDelta, ...]:
@@ -85,7 +90,13 @@ def conditions(base: ProfileReport, new: ProfileReport) -> tuple[str, ...]:
         ("GPUs", ", ".join(base.gpus) or "none", ", ".join(new.gpus) or "none"),
         ("torch", _framework(base), _framework(new)),
     ]
-    return tuple(f"{what}: {before} then, {after} now" for what, before, after in pairs if before != after)
+    told = [f"{what}: {before} then, {after} now" for what, before, after in pairs if before != after]
+    later = {example.name: example for example in new.examples if example.status == _RAN}
+    for what, of in _PEAKS.items():
+        names = [one.name for one in base.examples if of(one) is not None and one.name in later and of(later[one.name]) is None]
+        if names:
+            told.append(f"{what} was known then and is not now, so it was not compared: {', '.join(names)}")
+    return tuple(told)
 
 
 def _change(time: _Pair, memory: Sequence[_Pair], limit: float) -> Change:

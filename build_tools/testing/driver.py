@@ -56,7 +56,7 @@ class Diary:
 
     def write(self, event: str, **values: object) -> None:
         """Append one event."""
-        self._stream.write(json.dumps({"event": event, "at": time.monotonic(), **values}) + "\n")
+        self._stream.write(json.dumps({"event": event, "at": time.monotonic(), **values}, ensure_ascii=False) + "\n")
         self._stream.flush()
 
 
@@ -246,7 +246,8 @@ def main(argv: Sequence[str]) -> int:
     faulthandler.enable(file=stderr)
     watch = Watch(plan["limits"], stderr)
     watch.begin("collection")
-    with open(plan["events"], "w", encoding="utf-8") as events:  # noqa: PTH123
+    # What a test failed with may be no text, and no reader of JSON takes half a surrogate pair.
+    with open(plan["events"], "w", encoding="utf-8", errors="replace") as events:  # noqa: PTH123
         diary = Diary(events)
         diary.write("begin")
         # pytest belongs to the environment under test, not to hipwright's own requirements.

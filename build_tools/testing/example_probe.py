@@ -36,6 +36,9 @@ __all__ = ["main"]
 
 _MIB = 2**20
 
+# What is used after the example: it may have put others in their places.
+_now, _replace, _dump, _open = time.perf_counter, os.replace, json.dump, open
+
 
 if sys.platform == "win32":
 
@@ -64,16 +67,21 @@ def framework() -> tuple[dict[str, Any] | None, float | None]:
         return None, None
     told: dict[str, Any] = {
         "torch": str(torch.__version__),
-        "hip": getattr(torch.version, "hip", None),
-        "cuda": getattr(torch.version, "cuda", None),
+        "hip": _text(getattr(torch.version, "hip", None)),
+        "cuda": _text(getattr(torch.version, "cuda", None)),
         "devices": [],
     }
     # One that never touched the device is not made to: that would take memory of its own.
     if not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return told, None
     count = torch.cuda.device_count()
-    told["devices"] = [torch.cuda.get_device_name(number) for number in range(count)]
-    return told, sum(torch.cuda.max_memory_reserved(number) for number in range(count)) / _MIB
+    told["devices"] = [str(torch.cuda.get_device_name(number)) for number in range(count)]
+    peak = float(sum(torch.cuda.max_memory_reserved(number) for number in range(count))) / _MIB
+    return told, peak if 0 <= peak < float("inf") else None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def missing_asset(error: BaseException, names: Sequence[str]) -> str | None:
@@ -87,7 +95,7 @@ def missing_asset(error: BaseException, names: Sequence[str]) -> str | None:
         seen.add(id(at))
         kinds = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(at).__mro__}
         if kinds & set(names):
-            return str(getattr(at, "filename", None) or _first_line(at))
+            return " ".join(str(getattr(at, "filename", None) or _first_line(at)).split())
         at = at.__cause__
     return None
 
@@ -97,7 +105,7 @@ def run(script: str, arguments: Sequence[str], missing: Sequence[str]) -> dict[s
     sys.argv = [script, *arguments]
     # As for a script that is started by its name: what lies beside it can be imported.
     sys.path.insert(0, os.path.dirname(os.path.abspath(script)))  # noqa: PTH100, PTH120 - nothing more is imported before it
-    began = time.perf_counter()
+    began = _now()
     outcome: dict[str, Any] = {"status": "passed", "error": None, "missing": None}
     try:
         runpy.run_path(script, run_name="__main__")
@@ -114,7 +122,7 @@ def run(script: str, arguments: Sequence[str], missing: Sequence[str]) -> dict[s
             "error": f"{kind}: {words}" if words else kind,
             "missing": asset,
         }
-    outcome["duration_s"] = time.perf_counter() - began
+    outcome["duration_s"] = _now() - began
     return outcome
 
 
@@ -146,9 +154,10 @@ def main(argv: Sequence[str]) -> int:
         outcome["framework"], outcome["peak_device_memory_mb"] = None, None
     outcome["peak_memory_mb"] = own_peak()
     partial = plan["report"] + ".partial"
-    with open(partial, "w", encoding="utf-8") as stream:  # noqa: PTH123
-        json.dump(outcome, stream)
-    os.replace(partial, plan["report"])  # noqa: PTH105
+    # A name that is no text is told as far as it is one.
+    with _open(partial, "w", encoding="utf-8", errors="replace") as stream:
+        _dump(outcome, stream, ensure_ascii=False)
+    _replace(partial, plan["report"])
     return 0 if outcome["status"] == "passed" else 1
 
 

@@ -103,8 +103,9 @@ def main(argv: Sequence[str]) -> int:
     what, answer, *rest = argv[1:]
     told = ask_torch() if what == "torch" else ask_targets(*rest)
     partial = f"{answer}.partial"
-    with open(partial, "w", encoding="utf-8") as stream:  # noqa: PTH123
-        json.dump(told, stream)
+    # Words that are no text are told as far as they are one.
+    with open(partial, "w", encoding="utf-8", errors="replace") as stream:  # noqa: PTH123
+        json.dump(told, stream, ensure_ascii=False)
     os.replace(partial, answer)  # noqa: PTH105
     return 0
 

@@ -65,9 +65,9 @@ def end_leftovers(mark: str, *, say: Callable[[str], None], grace: float = _GRAC
         if not left:
             break
     if named:
-        say(f"the tests left processes behind, which were ended: {', '.join(named.values())}")
+        say(f"what ran left processes behind, which were ended: {', '.join(named.values())}")
     if left:
-        say(f"processes of the tests are still there and cannot be ended: {', '.join(str(process.pid) for process in left)}")
+        say(f"processes of it are still there and cannot be ended: {', '.join(str(process.pid) for process in left)}")
 
 
 def _marked(mark: str) -> list[psutil.Process]:

@@ -14,7 +14,7 @@ import msgspec
 from build_tools import files
 from build_tools.errors import HipwrightError
 from build_tools.logs import first_error
-from build_tools.receipts.profile import ExampleProfile, ExampleRun, ExampleStatus, Framework
+from build_tools.receipts.profile import ExampleProfile, ExampleRun, ExampleStatus, Framework, Mebibytes, Seconds
 from build_tools.testing import example_probe
 from build_tools.testing.judge import how_it_ended
 from build_tools.testing.leftovers import MARK, end_leftovers, new_mark
@@ -67,12 +67,12 @@ class _Told(msgspec.Struct, frozen=True):
     """What the probe writes."""
 
     status: ExampleStatus
-    duration_s: float
+    duration_s: Seconds
     error: str | None = None
     missing: str | None = None
     framework: Framework | None = None
-    peak_memory_mb: float | None = None
-    peak_device_memory_mb: float | None = None
+    peak_memory_mb: Mebibytes | None = None
+    peak_device_memory_mb: Mebibytes | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,7 +108,8 @@ def profile_example(
     script = plan.cwd / example.script
     if not script.is_file():
         # A script that is gone is a fault of whoever lists it, and no missing asset.
-        return ExampleProfile(name=example.name, status="failed", code="bad-option-value", error=f"there is no script {script}")
+        error = f"{script} is no file" if script.exists() else f"there is no script {script}"
+        return ExampleProfile(name=example.name, status="failed", code="bad-option-value", error=error)
     absent = next((asset for asset in example.assets if not (plan.cwd / asset).exists()), None)
     if absent is not None:
         return ExampleProfile(name=example.name, status="skipped", missing=absent, error=f"there is no {absent}")

@@ -106,6 +106,7 @@ def test_memory_of_a_child_that_ended_counts(tmp_path: Path) -> None:
         ("import os; os.abort()", "crashed", "tests-crashed", "SIGABRT"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "crashed", "tests-crashed", "SIGKILL"),
         ("import os; os._exit(0)", "failed", "no-report", "without leaving what it took"),
+        ("raise RuntimeError('half of \\ud83d, no text')", "failed", "command-failed", "RuntimeError: half of ?, no text"),
         ("import no_such_package", "failed", "command-failed", "ModuleNotFoundError"),
         ("x = bytearray(1 << 62)", "failed", "command-failed", "MemoryError"),
         ("import atexit, os; atexit.register(os.abort)", "crashed", "tests-crashed", "after it was done"),
@@ -161,6 +162,19 @@ def test_an_asset_that_a_list_names_is_looked_for_first(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_an_example_that_puts_others_in_the_places_of_functions_is_measured_all_the_same(tmp_path: Path) -> None:
+    text = "import json, os, time\njson.dump = os.replace = None\ntime.perf_counter = lambda: float('nan')"
+    one = measured(tmp_path, text)
+    assert (one.status, one.error) == ("passed", None)
+    assert one.duration_s is not None
+    assert 0 < one.duration_s < 10
+
+
+def test_an_asset_whose_name_is_no_text_is_told_on_one_line(tmp_path: Path) -> None:
+    one = measured(tmp_path, "open('model\\udc80\\n.bin')")
+    assert (one.status, one.missing) == ("skipped", "model? .bin")
+
+
 def test_what_an_example_forks_off_speaks_for_nobody_and_does_not_stay(tmp_path: Path) -> None:
     text = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    open('child', 'w').write(str(os.getpid()))\n    time.sleep(900)\nwhile not (os.path.exists('child') and open('child').read()):\n    time.sleep(0.01)"
     one = measured(tmp_path, text)
@@ -196,6 +210,15 @@ def test_the_framework_is_asked_for_the_memory_of_its_devices(tmp_path: Path, *,
     assert (one.framework.torch, one.framework.hip) == ("2.13.0+rocm7.10.0", "7.10.1")
     assert one.peak_device_memory_mb == peak
     assert one.framework.devices == (("AMD Instinct 0", "AMD Instinct 1") if initialized else ())
+
+
+def test_what_a_framework_says_that_cannot_be_hides_nothing(tmp_path: Path) -> None:
+    odd = STUB_TORCH.replace('hip="7.10.1"', "hip=7").replace("(n + 1) << 20", "float('inf')").replace('f"AMD', '7 or f"AMD')
+    (tmp_path / "torch.py").write_text(odd.format(initialized=True))
+    one = measured(tmp_path, "import torch")
+    assert (one.status, one.peak_device_memory_mb) == ("passed", None)
+    assert one.framework is not None
+    assert (one.framework.hip, one.framework.devices) == ("7", ("7", "7"))
 
 
 def test_a_broken_framework_hides_nothing(tmp_path: Path) -> None:
@@ -249,7 +272,7 @@ def test_where_all_are_skipped_nothing_was_measured(tmp_path: Path, environment:
 
 
 def test_lists_name_examples_as_words_do(tmp_path: Path, environment: Path) -> None:
-    (tmp_path / "list").write_text("# the quick ones\none.py --steps '2 3'\n\none.py   # and plain\n")
+    (tmp_path / "list").write_text("\ufeff# the quick ones\none.py --steps '2 3'\n\none.py   # and plain\n")
     (tmp_path / "list.toml").write_text(
         'schema = 1\n[[example]]\nscript = "one.py"\narguments = ["--slow"]\nassets = ["weights.bin"]\ntime-limit-s = 5\n'
     )
@@ -291,15 +314,22 @@ def test_a_recipe_lists_examples_of_its_tree(tmp_path: Path, environment: Path) 
         (("@wrong.toml",), "bad-data-file"),
         (("a.py", "a.py"), "bad-option-value"),
         (("'a.py",), "bad-option-value"),
+        (("''",), "bad-option-value"),
+        (("@nested",), "bad-data-file"),
+        (("@bytes",), "bad-data-file"),
+        (("@",), "bad-data-file"),
     ],
 )
 def test_wrong_lists_are_told_before_anything_runs(tmp_path: Path, environment: Path, words: tuple[str, ...], code: str) -> None:
     (tmp_path / "empty").write_text("# none\n")
     (tmp_path / "odd").write_text("a.py 'open\n")
+    (tmp_path / "nested").write_text("a.py\n@list\n")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
     (tmp_path / "wrong.toml").write_text('schema = 1\n[[example]]\nscript = "a.py"\nasset = ["b"]\n')
     with pytest.raises(HipwrightError) as caught:
         profile(workplace(tmp_path, words=words, venv=environment))
     assert caught.value.code.name == code
+    assert caught.value.hint is not None or "wrong" in words[0]
     assert not (tmp_path / "logs").exists()
 
 

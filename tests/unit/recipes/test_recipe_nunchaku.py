@@ -8,7 +8,6 @@ from typing import Final
 import pytest
 
 from build_tools.builds.hooks import BuildContext, ProjectHooks, load_hooks
-from build_tools.config.examples import read_examples
 from build_tools.config.project import load_project
 from build_tools.errors import HipwrightError
 from build_tools.types import CommitId, GfxTarget, Platform, ProjectName
@@ -77,5 +76,4 @@ def test_what_its_maintainers_ci_asks_for_is_in_its_data() -> None:
     assert (extension.hip_tests, extension.hip_platforms) == (("tests", "-m", "hip"), ("linux",))
     # What its own function would guess is no target: an empty list is told with its reason.
     assert not project.build.environment["NUNCHAKU_DEFAULT_HIP_ARCH"].strip()
-    names = [example.script for example in read_examples(FOLDER / "examples.toml")]
-    assert names == ["examples/v1/qwen-image-edit-2509.py", "examples/flux.1-dev.py"]
+    assert extension.examples == ("examples/v1/qwen-image-edit-2509.py", "examples/flux.1-dev.py")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from build_tools.errors import HipwrightError
@@ -65,6 +66,41 @@ def test_memory_counts_too(before: tuple[float, float | None], after: tuple[floa
 def test_what_one_side_does_not_know_is_not_compared() -> None:
     delta = compare_example(example("a", 1.0, device=5.0), example("a", 1.0, device=None), limit=0.1)
     assert (delta.change, delta.peak_device_memory_delta_mb) == ("same", None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"duration_s": 1.0', '"duration_s": -1.0', "> 0"),
+        ('"duration_s": 1.0', '"duration_s": 0', "> 0"),
+        ('"duration_s": 1.0', '"duration_s": 1e300', "< 1000000000"),
+        ('"duration_s": 1.0', '"duration_s": NaN', "malformed"),
+        ('"peak_memory_mb": 100.0', '"peak_memory_mb": -5', ">= 0"),
+        ('"duration_s": 1.0', '"duration_s": null', ""),
+        ('"name": "b"', '"name": "a"', "has examples twice: a"),
+        ('"status": "failed"', '"status": "passed"', "'b' passed, and has no run"),
+    ],
+)
+def test_figures_that_cannot_be_are_never_compared(tmp_path: Path, old: str, new: str, said: str) -> None:
+    text = to_json(report(example("a", 1.0, 1.0, 1.0), example("b", status="failed"))).decode()
+    assert old in text
+    paths = (tmp_path / "base.json", tmp_path / "new.json")
+    paths[0].write_text(text, encoding="utf-8")
+    paths[1].write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(HipwrightError) as caught:
+        compare_profiles(workplace(tmp_path, paths=paths))
+    assert caught.value.code.name == "bad-receipt"
+    assert said in caught.value.message
+    assert "nox -s profile" in (caught.value.hint or "")
+
+
+def test_a_peak_that_is_known_no_longer_is_told() -> None:
+    def one(memory: float | None) -> ExampleProfile:
+        return msgspec.structs.replace(example("a", 1.0, memory=memory), peak_memory_mb=memory)
+
+    (note,) = conditions(report(one(100.0)), report(one(None)))
+    assert note == "the peak of memory was known then and is not now, so it was not compared: a"
+    assert conditions(report(one(None)), report(one(100.0))) == ()
 
 
 def test_slower_and_larger_are_told_together() -> None:

@@ -92,6 +92,7 @@ def test_results_come_by_test_id(bench: Bench) -> None:
 
         def test_good(): pass
         def test_bad(): assert 1 == 2, "not the same"
+        def test_no_text(): raise ValueError("half of \\ud83d")
         @pytest.mark.skip(reason="no GPU here")
         def test_skipped(): pass
         @pytest.mark.xfail(reason="known")
@@ -113,13 +114,15 @@ def test_results_come_by_test_id(bench: Bench) -> None:
     assert found["test_a.py::test_known"] == ("skipped", "expected to fail: known")
     assert found["test_a.py::test_error"] == ("error", "OSError: no such thing")
     assert found["test_b.py::test_good"] == ("passed", "")
-    assert len(found) == 9
+    # Half a surrogate pair is no text, and no reason to take the results for cut short.
+    assert found["test_a.py::test_no_text"] == ("failed", "ValueError: half of ?")
+    assert len(found) == 10
     assert set(outcome.story.collected or ()) == set(found)
-    assert (outcome.counts.passed, outcome.counts.failed, outcome.counts.errors, outcome.counts.skipped) == (5, 1, 1, 2)
+    assert (outcome.counts.passed, outcome.counts.failed, outcome.counts.errors, outcome.counts.skipped) == (5, 2, 1, 2)
     with pytest.raises(HipwrightError) as caught:
         raise_for_outcome(outcome, what="tests of a toy")
     assert caught.value.code.name == "tests-failed"
-    assert "2 of 9 tests of a toy failed" in caught.value.message
+    assert "3 of 10 tests of a toy failed" in caught.value.message
     assert "not the same" in (caught.value.excerpt or "")
 
 
