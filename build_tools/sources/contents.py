@@ -99,6 +99,15 @@ def submodules(repository: Repository, commit: CommitId | TreeId) -> tuple[Submo
         ``bad-source-tree`` when ``.gitmodules`` cannot be read, names no address for a recorded submodule, or uses a name or path that
         git refuses as well.
     """
+    key = ("submodules", str(commit))
+    seen = repository.git.seen
+    if key not in seen:
+        seen[key] = _submodules(repository, commit)
+    found: tuple[Submodule, ...] = seen[key]
+    return found
+
+
+def _submodules(repository: Repository, commit: CommitId | TreeId) -> tuple[Submodule, ...]:
     links = gitlinks(repository, commit)
     if not links:
         return ()

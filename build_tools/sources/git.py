@@ -11,7 +11,7 @@ import re
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.errors import HipwrightError
 from build_tools.shown import shown
@@ -104,6 +104,8 @@ class Git:
         URL prefixes and where git finds them on this machine (``url.<place>.insteadOf``); for origins that were imported.
     facts
         Trees and committer dates of commits that were seen: they never change, and asking costs a process.
+    seen
+        What else was read of commits and trees, by its kind and their id; for the same reason.
     pause
         Waits so many seconds before an origin is asked once more.
     """
@@ -111,6 +113,7 @@ class Git:
     runner: Runner
     redirects: Mapping[str, str] = field(default_factory=dict)
     facts: dict[CommitId, CommitFacts] = field(default_factory=dict, repr=False, compare=False)
+    seen: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False, compare=False)
     pause: Callable[[float], None] = field(default=time.sleep, repr=False, compare=False)
 
     def redirected(self, redirects: Mapping[str, str]) -> Git:

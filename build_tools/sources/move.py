@@ -258,10 +258,19 @@ def _is_attached(module: Module) -> bool:
 
 
 def _configure(module: Module, wanted: Mapping[str, str]) -> None:
+    # Sections and variables are listed in lower case, what stands between them as it is: a submodule's name.
+    rows = (row.partition(b"\n") for row in module.store.records("config", "--local", "-z", "--list"))
+    held = {key: value for key, _, value in rows}
     for key, value in wanted.items():
-        held = module.store.capture("config", "--local", "-z", "--get", key, check=False).stdout
-        if held != os.fsencode(f"{value}\0"):
+        if held.get(os.fsencode(_listed(key))) != os.fsencode(value):
             module.store.capture("config", "--local", key, value)
+
+
+def _listed(key: str) -> str:
+    """Return a setting's name as git lists it."""
+    section, _, rest = key.partition(".")
+    name, dot, variable = rest.rpartition(".")
+    return f"{section.lower()}.{name}{dot}{variable.lower()}"
 
 
 def _remove(tree: Path, module: Module) -> None:
