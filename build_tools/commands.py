@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -17,12 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.bodies import BODIES, projects_about
 from build_tools.config.project import project_names, projects_with, target_variables
+from build_tools.console.markdown import command_block
 from build_tools.console.select import console_for
 from build_tools.errors import HipwrightError, Kind
 from build_tools.files import machine_failure
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
 from build_tools.options.fronts import nox_words
 from build_tools.options.helping import help_text
+from build_tools.options.render import given_by_environment
 from build_tools.options.resolve import resolve
 from build_tools.options.secrets import secrets_of_call, secrets_of_settings
 from build_tools.options.target_variables import with_target_variables
@@ -189,6 +192,8 @@ class _Edge:
         self.json = "--json" in call.arguments
         self.traceback = False
         self.settings: Settings | None = None
+        self.resolved: Resolved | None = None
+        self.began = time.monotonic()
         self.secrets = secrets_of_call(call.machine, call.arguments)
         self.console = console_for(call.machine, json=self.json, mask=self._fit_to_show)
 
@@ -215,7 +220,7 @@ class _Edge:
         about = projects_about(call.command, call.project, resolved.settings, known, external_builds=folder)
         variables = target_variables(folder, about)
         resolved = with_target_variables(resolved, call.command, variables, call.machine)
-        self.settings = resolved.settings
+        self.settings, self.resolved = resolved.settings, resolved
         self.secrets |= secrets_of_settings(resolved.settings)
         self.json, self.traceback = resolved.settings.json, resolved.settings.traceback
         kept = call.command.kept and not resolved.settings.dry_run
@@ -259,6 +264,7 @@ def _told(edge: _Edge, body: Callable[[_Edge], dict[str, Any] | None]) -> Ending
     try:
         document = body(edge)
         edge.console.close()
+        _summarise(edge)
         if edge.json and document is not None:
             edge.print_json(ok=True, document=document)
         return Ending(status=0)
@@ -277,6 +283,7 @@ def _told(edge: _Edge, body: Callable[[_Edge], dict[str, Any] | None]) -> Ending
         error.reproduce = _again(edge)
     edge.console.close()
     edge.console.fail(error)
+    _summarise(edge)
     if edge.traceback:
         sys.stderr.write(edge.mask("".join(traceback.format_exception(error.__cause__ or error))))
     if edge.json:
@@ -334,8 +341,17 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 def _again(edge: _Edge) -> str:
-    call = edge.call
-    return f"{call.prog} {printable([edge.mask(word) for word in call.arguments])}".removesuffix(" -- ").strip()
+    call, resolved = edge.call, edge.resolved
+    of_environment = [] if resolved is None else given_by_environment(resolved, call.command, typed_in=call.typed_in)
+    words = [edge.mask(word) for word in (*call.arguments, *of_environment)]
+    return f"{call.prog} {printable(words)}".removesuffix(" -- ").strip()
+
+
+def _summarise(edge: _Edge) -> None:
+    """Say in the job summary how long a command took, and how it is repeated at a desk; nothing where its options were none."""
+    if edge.resolved is not None:
+        title = f"Repeat {edge.call.session} at a desk ({time.monotonic() - edge.began:.0f} s here)"
+        edge.console.summarise(command_block(title, [_again(edge)]))
 
 
 def _of_the_machine(failure: OSError, edge: _Edge) -> HipwrightError | None:

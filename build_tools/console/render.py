@@ -20,6 +20,7 @@ from build_tools.console.events import (
     Summarised,
     Table,
 )
+from build_tools.console.markdown import fenced
 from build_tools.console.pace import Pace
 from build_tools.errors import Kind
 
@@ -97,7 +98,7 @@ def markdown_table(table: Table) -> str:
 
     rule = "| " + " | ".join("---" for _ in table.columns) + " |"
     body = "\n".join([row(table.columns), rule, *(row(cells) for cells in table.rows)])
-    note = f"\n```\n{table.note}\n```\n" if table.note else ""
+    note = f"\n{fenced(table.note)}" if table.note else ""
     return f"### {table.title}\n\n{body}\n{note}\n"
 
 
@@ -260,7 +261,7 @@ class GitHubRenderer:
             place = f" file={_property(str(error.where.file))}{line}"
         self._command(f"::error{place}::{_data(f'{error.code.name}: {error.message}')}")
         self._write(failure_text(error))
-        self._summarise(f"### Failed\n\n```\n{failure_text(error)}\n```\n\n")
+        self._summarise(f"### Failed\n\n{fenced(failure_text(error))}\n")
 
     def _write(self, text: str) -> None:
         self._command(_harmless(text))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from build_tools.options.model import OPTIONS
@@ -12,8 +13,9 @@ if TYPE_CHECKING:
     from build_tools.options.commands import Command
     from build_tools.options.resolve import Resolved
 
-__all__ = ["spelled", "to_arguments"]
+__all__ = ["given_by_environment", "spelled", "to_arguments"]
 
+_LONGEST = 2000
 _NEVER_REPEATED = frozenset({"from", "until", "force", "projects", "json", "dry-run", "explain", "relock", "discard-local"})
 
 
@@ -59,6 +61,41 @@ def to_arguments(
     for name, text in {**({"gfx": ",".join(own)} if own else {}), **(extra or {})}.items():
         words += spelled(OPTIONS[name].flag, text)
     return words
+
+
+def given_by_environment(resolved: Resolved, command: Command, *, typed_in: Path) -> list[str]:
+    """Return the arguments that stand for what the environment gave a command, for a line that says all where nothing is set.
+
+    Secrets are left out, and values as long as documents. Paths below ``typed_in`` are relative to it.
+    """
+    words: list[str] = []
+    for option in command.options:
+        value = getattr(resolved.settings, option.field_name)
+        if option.secret:
+            continue
+        if option.per_project:
+            for name in value:
+                if _from_environment(resolved, f"{option.field_name}.{name}"):
+                    words += _several(f"--{name}-{option.name}", option.kind, _nearer(value[name], typed_in))
+        elif _from_environment(resolved, option.field_name):
+            if option.is_flag and isinstance(value, bool):
+                words += [option.flag] if value is not option.negative else []
+            else:
+                words += _several(option.flag, option.kind, _nearer(value, typed_in))
+    return words if all(len(word) <= _LONGEST for word in words) else []
+
+
+def _from_environment(resolved: Resolved, field_name: str) -> bool:
+    return resolved.origin(field_name).startswith("environment")
+
+
+def _nearer(value: Any, folder: Path) -> Any:  # noqa: ANN401 - any option's value
+    """Return a value with paths below a folder relative to it."""
+    if isinstance(value, tuple):
+        return tuple(_nearer(entry, folder) for entry in value)
+    if isinstance(value, str | Path) and Path(value).is_absolute() and Path(value).is_relative_to(folder):
+        return str(Path(value).relative_to(folder))
+    return value
 
 
 def spelled(flag: str, text: str) -> list[str]:

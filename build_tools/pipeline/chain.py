@@ -55,7 +55,7 @@ class Chain:
     the person's own as it was read when it was locked. ``developed`` says where a build in the tree itself has left what. ``before`` are the builds of other projects that it is built with, once they are
     found. ``ruled_out`` says why it is skipped. ``put`` are the wheels in the folder that ``--dist-dir`` names.
     ``upload_plan`` and ``promotion_plan`` are what a dry run found that publishing and promoting would do; ``promised`` are files that
-    it found would be promoted before.
+    it found would be promoted before. ``failed`` is the stage that failed, and what it said.
     """
 
     project: Project
@@ -73,6 +73,7 @@ class Chain:
     upload_plan: dict[str, Any] | None = None
     promotion_plan: dict[str, Any] | None = None
     promised: tuple[IndexedFile, ...] = ()
+    failed: tuple[Stage, str] | None = None
 
     @property
     def folder(self) -> Path:

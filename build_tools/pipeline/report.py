@@ -87,6 +87,8 @@ def show_report(chains: list[Chain], workplace: Workplace, *, failed: bool = Fal
         name = chain.project.name if chain.python is None else f"{chain.project.name} ({chain.python})"
         rows += [(stage.value, name, f"{done.seconds:.2f} s", done.state, _brief(done.why)) for stage, done in chain.done.items()]
         rows += [(stage.value, name, "", "would run", _brief(why)) for stage, why in chain.would_run.items()]
+        if chain.failed is not None:
+            rows.append((chain.failed[0].value, name, "", "failed", _brief(chain.failed[1])))
         if chain.developed is not None:
             why = (
                 "installed from the tree"

@@ -15,6 +15,7 @@ from build_tools.pipeline.companions import find_built_before, planned
 from build_tools.pipeline.develop import develop, refuse_beside_develop
 from build_tools.pipeline.dist_folder import put_wheels, refuse_dist_folder
 from build_tools.pipeline.handover import Received, receive
+from build_tools.pipeline.job_summary import job_summary
 from build_tools.pipeline.lock_stage import lock_chains
 from build_tools.pipeline.order import built_before, in_build_order
 from build_tools.pipeline.own_stages import refuse_beside_own, refuse_received, take_own_sources
@@ -46,6 +47,7 @@ def run_pipeline(projects: Sequence[Project], *, until: Stage | None, workplace:
     """
     chains, more = run_chains(projects, until=until, workplace=workplace)
     show_report(chains, workplace)
+    _summarise(chains, workplace)
     developed = [chain.developed for chain in chains if chain.developed is not None]
     return {**document(chains), **more, **({"develop": developed} if developed else {})}
 
@@ -109,9 +111,15 @@ def run_chains(projects: Sequence[Project], *, until: Stage | None, workplace: W
     except HipwrightError as error:
         if any(chain.done for chain in chains):
             show_report(chains, workplace, failed=True)
+            _summarise(chains, workplace)
         error.document = document(chains)
         raise
     return chains, more
+
+
+def _summarise(chains: list[Chain], workplace: Workplace) -> None:
+    if not workplace.settings.dry_run:
+        workplace.console.summarise(job_summary(chains, workplace))
 
 
 def bring_tree(chain: Chain) -> SourceTree:

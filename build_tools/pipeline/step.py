@@ -52,6 +52,7 @@ def step(chain: Chain, work: Work) -> Done:
     try:
         chain.done[work.stage] = perform(work, place)
     except HipwrightError as error:
+        chain.failed = work.stage, error.message
         error.reproduce = error.reproduce or repeat_line(work.stage, work.project, place, relock=settings.relock)
         raise
     return chain.done[work.stage]

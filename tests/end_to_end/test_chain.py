@@ -14,7 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,43 @@ def test_the_second_run_skips_everything_and_changes_nothing(story: Story) -> No
     assert digests[0] == digests[1]
     assert again.document["wheels"] == story.first.document["wheels"]
     assert tree_of(story.desk.work / "build") | tree_of(story.desk.work / "src") | tree_of(story.store) == before
+
+
+def test_the_job_summary_says_what_was_made_and_how_each_stage_is_repeated(story: Story, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    on_github = replace(story.desk, variables={"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": str(summary)})
+    on_github.nox("pipeline").well()
+    text = summary.read_text(encoding="utf-8")
+    wheel = story.first.wheel
+    size = f"{wheel.stat().st_size / 1024:.1f} KiB"
+    assert f"| {WHEEL} | 1.0.0+rocm7.10.0 | {size} | {sha256(wheel)} | none used | " in text
+    assert "install with:" in text
+    assert f"wheel: {wheel}" in text
+    repeating = [line for line in text.splitlines() if line.startswith("nox -s ")]
+    assert [line.split()[2] for line in repeating] == [
+        "lock",
+        *(4 * ["checkout_sample"]),
+        *(2 * ["build_sample"]),
+        "check_sample",
+        "upload_sample",
+        "test_sample",
+        "promote",
+        "pipeline",
+    ]
+    summary.unlink()
+    assert on_github.nox("promote", "--channel", "release").status != 0
+    text = summary.read_text(encoding="utf-8")
+    assert "| promote | sample |  | failed | " in text
+    assert sha256(wheel) in text
+    order = [
+        "| promote | sample |  | failed | ",
+        "### Wheels",
+        "### Repeat a stage at a desk",
+        "### Failed",
+        "### Repeat promote at",
+    ]
+    assert sorted(order, key=text.index) == order
+    assert "repeat this stage alone: nox -s promote -- " in text
 
 
 def test_each_receipt_lies_beside_its_outputs_and_has_their_digests(story: Story) -> None:

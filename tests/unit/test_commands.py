@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -300,3 +301,41 @@ def test_an_unknown_session_is_named_with_those_near_it(arguments: list[str], wo
 )
 def test_known_sessions_pass(arguments: list[str]) -> None:
     assert refuse_unknown_sessions(arguments, ["tests", "build_sample"]) is None
+
+
+def test_the_job_summary_says_how_a_command_is_repeated_with_what_its_variables_gave_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(_command: Command, _project: ProjectName | None, _place: Workplace) -> dict[str, Any]:
+        raise HipwrightError("no-wheel", "there is none")
+
+    given = {
+        "GITHUB_ACTIONS": "true",
+        "HIPWRIGHT_PYTORCH_REF": "release/2.13",
+        "PYTORCH_ROCM_ARCH": "gfx942;gfx1201",
+        "HIPWRIGHT_ROCM_INDEX_URL": "https://me:hush-hush@rocm.example/",
+        "HIPWRIGHT_EXPLAIN": "true",
+        "HIPWRIGHT_NO_WAIT": "false",
+        "HIPWRIGHT_PYTHON": "3.12",
+    }
+    line = (
+        "nox -s lock -- --projects pytorch --rocm-index-url https://***@rocm.example/ "
+        "--pytorch-ref release/2.13 --python 3.12 --gfx gfx942,gfx1201 --work-dir out --explain"
+    )
+    for body, arguments in ((failing, ("--projects", "pytorch")), (lambda *_: {}, ("--projects", "pytorch"))):
+        summary = tmp_path / "summary.md"
+        summary.unlink(missing_ok=True)
+        replace_body(monkeypatch, body)
+        machine = {**os.environ, **given, "GITHUB_STEP_SUMMARY": str(summary), "HIPWRIGHT_WORK_DIR": "out"}
+        execute(call(*arguments, machine=machine))
+        said = capsys.readouterr().err
+        text = summary.read_text(encoding="utf-8")
+        assert ("### Failed" in text, "error[no-wheel]: there is none" in text) == (body is failing, body is failing)
+        (shown,) = [row for row in text.splitlines() if row.startswith("nox -s lock")]
+        assert sorted(shlex.split(shown)) == sorted(line.split())
+        assert (shown in said) == (body is failing)
+        assert "### Repeat lock at a desk (" in text
+        assert "hush-hush" not in text + said
+    summary.unlink()
+    execute(call("--nonsense", machine={**os.environ, **given, "GITHUB_STEP_SUMMARY": str(summary)}))
+    assert "at a desk" not in summary.read_text(encoding="utf-8")
