@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from build_tools.ci.expressions import fill
 from build_tools.errors import HipwrightError
 from build_tools.options.command_line import find_command, is_ours, parse_line
-from build_tools.options.model import option_of_variable
+from build_tools.options.model import OPTIONS, THE_ONE, option_of_variable
 from build_tools.options.option import flags_of
 from build_tools.options.render import spelled
 from build_tools.process import printable
@@ -25,6 +25,8 @@ __all__ = ["commands_of"]
 
 _DEEPEST: Final = 10
 """Calls of workflows within each other that GitHub takes."""
+
+_PROJECTS: Final = OPTIONS["projects"].environment
 
 _PASSES_ON: Final = "docker_run"
 """The command whose session, in a container, reads options that it does not take itself."""
@@ -52,7 +54,7 @@ def commands_of(
     workflows
         All workflows of the clone by their file names: a job may call one.
     inputs
-        The inputs that the run was started with; those that it was not given have their defaults.
+        The inputs that the run was started with.
     results
         How the other jobs ended, with what they handed on.
     projects
@@ -94,6 +96,9 @@ def _lookup(workflow: Workflow, run: _Run) -> Callable[[tuple[str, ...]], str | 
             case ("inputs", name):
                 if name in run.inputs:
                     return run.inputs[name]
+                if run.depth == 0:
+                    # Who starts a run gives all inputs, defaults included; what starts by itself has none.
+                    return ""
                 declared = [workflow.inputs(trigger).get(name) for trigger in ("workflow_call", "workflow_dispatch")]
                 return next((node.said("default") or "" for node in declared if node is not None), None)
             case ("needs", job, "outputs", name):
@@ -142,11 +147,18 @@ def _given(
         option, project = option_of_variable(name, projects)
         if option is not None and not option.secret and "secrets." not in text and (value := fill(text, lookup)):
             found[name] = (option, project, value)
+    one = found[_PROJECTS][2] if _PROJECTS in found else None
+    if one in projects:
+        found = {
+            name: (option, one if project == THE_ONE else project, value) for name, (option, project, value) in found.items()
+        }
     return found
 
 
 def _as_words(option: Option, project: str | None, value: str) -> list[str] | None:
     """Return an option with its value as on a command line; nothing for a switch that is off, None where it has no such form."""
+    if project == THE_ONE:
+        return None
     flag = next(iter(flags_of(option, [project or ""])))
     if option.kind == "flag":
         return [flag] if value.lower() in {"1", "true", "yes", "on"} else []

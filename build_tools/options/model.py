@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from build_tools.options.option import Option
 
-__all__ = ["OPTIONS", "Settings", "option_of_variable"]
+__all__ = ["OPTIONS", "THE_ONE", "Settings", "option_of_variable"]
 
 
 # The fields of the last base come first: that is the order of the help and of the reference page.
@@ -40,10 +40,17 @@ class Settings(SuiteOptions, HowOptions, CiOptions, MachineOptions, ImageOptions
 OPTIONS: Final[Mapping[str, Option]] = {option.name: option for option in declared(Settings)}
 
 
+THE_ONE: Final = "project"
+"""Stands in the environment for the one project that ``--projects`` names: HIPWRIGHT_PROJECT_REF and the like."""
+
+
 def option_of_variable(name: str, projects: Iterable[str]) -> tuple[Option | None, str | None]:
-    """Return the option that a variable of the environment gives, and the project that it is about; None for each that there is not."""
+    """Return the option that a variable of the environment gives, and the project that it is about, or :data:`THE_ONE`.
+
+    None for each that there is not.
+    """
     for option in OPTIONS.values():
         if not option.per_project and name in {option.environment, *option.other_environment}:
             return option, None
-    of_projects = ((option, project) for option in OPTIONS.values() if option.per_project for project in projects)
+    of_projects = ((option, project) for option in OPTIONS.values() if option.per_project for project in (*projects, THE_ONE))
     return next(((option, project) for option, project in of_projects if name == option.environment_of(project)), (None, None))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from build_tools.config.load import read_toml
 from build_tools.errors import HipwrightError, Where
-from build_tools.options.model import OPTIONS, Settings
+from build_tools.options.model import OPTIONS, THE_ONE, Settings
 from build_tools.options.option import GROUPS, flags_of
 from build_tools.options.values import Given, absolute, close_to, value_of
 
@@ -29,8 +29,6 @@ _FOR_TESTS = "HIPWRIGHT_TEST_"
 _PLACES = re.compile(r"\s+(?=[A-Za-z][A-Za-z0-9+.-]*://)")
 """What parts the places in one variable: blanks before an address, since a folder's name may have some."""
 _BY_GITHUB = "GITHUB_"
-_THE_ONE = "project"
-"""Stands for the one project of HIPWRIGHT_PROJECTS in a name of the environment: what sets it, such as a workflow, may not know that one's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -213,7 +211,7 @@ def _from_environment(
     for option in command.options:
         one = _the_one(option, environment)
         for project in projects if option.per_project else ("",):
-            own = (option.environment_of(project), *([option.environment_of(_THE_ONE)] if project == one else []))
+            own = (option.environment_of(project), *([option.environment_of(THE_ONE)] if project == one else []))
             names = [name for name in (*own, *option.other_environment) if environment.get(name)]
             if set(own) & set(names):
                 # What GitHub's runner says of every job was not chosen by anybody: it gives way to what was.
@@ -231,7 +229,7 @@ def _from_environment(
 
 def _the_one(option: Option, environment: Mapping[str, str]) -> str | None:
     """Return the project that HIPWRIGHT_PROJECT_DIR and its like speak of; None where this option has no such name here."""
-    name, projects = option.environment_of(_THE_ONE), OPTIONS["projects"].environment
+    name, projects = option.environment_of(THE_ONE), OPTIONS["projects"].environment
     if not option.per_project or not environment.get(name):
         return None
     one = environment.get(projects, "").strip()
@@ -253,7 +251,7 @@ def _refuse_unknown_names(environment: Mapping[str, str], projects: Sequence[str
     known = {
         option.environment_of(project)
         for option in OPTIONS.values()
-        for project in ((*projects, _THE_ONE) if option.per_project else ("",))
+        for project in ((*projects, THE_ONE) if option.per_project else ("",))
     }
     for name in environment:
         if name.startswith("HIPWRIGHT_") and name not in known and not name.startswith(_FOR_TESTS):

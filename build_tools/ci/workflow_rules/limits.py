@@ -20,8 +20,8 @@ __all__ = ["RULES"]
 _MOST_INPUTS: Final = 25
 """Inputs of a workflow that is started by hand: GitHub's limit (2025)."""
 
-_MOST_IN_VALUES: Final = 3
-"""Operators of a value: as many as one choice between two needs."""
+_MOST_IN_VALUES: Final = 4
+"""Operators of a value: as many as a default needs that goes by one choice."""
 
 _MOST_IN_CONDITIONS: Final = 8
 """Operators of an ``if:``: who may use a machine is decided before any command runs there."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from build_tools.ci.matrix import Wanted, build_jobs, test_jobs
+from build_tools.ci.matrix import Wanted, build_jobs, follow_up_jobs
 from build_tools.ci.workflow_file import read_workflows
 from build_tools.ci.workflow_rules.rule import World
 from build_tools.config.matrix import matrix_table
@@ -49,8 +49,5 @@ def world_of(clone: Path) -> World:
 def _rows(purpose: str, tests: bool, platform: str) -> Sequence[Mapping[str, str]]:  # noqa: FBT001 - which of two matrices
     row, known = matrix_table().find(purpose), {one.value: one for one in Platform}
     wanted = Wanted(platforms=(known[platform],)) if platform in known else Wanted()
-    if tests:
-        found = test_jobs(row, wanted, runners=runner_table())
-    else:
-        found = build_jobs(row, wanted, table=matrix_table(), runners=runner_table(), support=support_table())
-    return found.jobs
+    builds = build_jobs(row, wanted, table=matrix_table(), runners=runner_table(), support=support_table())
+    return follow_up_jobs(builds.jobs, row, wanted, runners=runner_table()).jobs if tests else builds.jobs

@@ -63,6 +63,12 @@ jobs:
       - run: "python3 'noxw.py"
   gone:
     uses: ./.github/workflows/none.yml
+  extension:
+    env:
+      HIPWRIGHT_PROJECTS: ${{ inputs.project || 'pytorch' }}
+      HIPWRIGHT_PROJECT_REF: main
+    steps:
+      - run: python3 noxw.py -s pipeline -- --until check
 """
 
 CALLED = """\
@@ -95,7 +101,7 @@ def lines(job: str, **inputs: str) -> tuple[str, ...]:
 
 def test_a_job_is_repeated_by_its_own_commands_with_what_it_gave_them() -> None:
     assert lines("plan") == ("python3 noxw.py -s matrix -- --work-dir .work",)
-    run, dev, task = lines("image")
+    run, dev, task = lines("image", gfx="gfx942")
     assert (
         run == "HIPWRIGHT_EXPLAIN=true PYTORCH_ROCM_ARCH=gfx942 python3 noxw.py -s docker_run -- build_pytorch --work-dir .work"
     )
@@ -110,8 +116,17 @@ def test_a_job_that_calls_a_workflow_is_repeated_by_the_commands_in_there() -> N
         "python3 noxw.py -s build_pytorch -- --jobs 2 --pytorch-ref release/2.9 --python '<matrix.python_version>' "
         "--rocm-find-links https://rocm.example/x --force build"
     )
-    assert "--pytorch-ref nightly" in lines("build")[0]
+    # A run that starts by itself has no inputs, and a call without one has its default.
+    assert "--pytorch-ref" not in lines("build")[0]
+    assert "--jobs 2" in lines("build")[0]
     assert lines("gone") == ()
+    assert lines("extension") == (
+        "python3 noxw.py -s pipeline -- --until check --work-dir .work --projects pytorch --pytorch-ref main",
+    )
+    (unknown,) = lines("extension", project="nunchaku")
+    assert (
+        unknown == "HIPWRIGHT_PROJECT_REF=main python3 noxw.py -s pipeline -- --until check --work-dir .work --projects nunchaku"
+    )
     assert lines("unknown") == ()
 
 
