@@ -27,7 +27,7 @@ def projects_about(
     """Return the projects that a command is about; one that shows values and names none is about all, one that judges wheels about theirs."""
     if project is not None:
         return (project,)
-    if command.name in {"check_wheels", "upload_wheels"}:
+    if command.name == "check_wheels":
         from build_tools.pipeline.named_wheels import projects_of  # noqa: PLC0415 - listing sessions must not pay for the stages
 
         return projects_of(settings.paths, external_builds)

@@ -23,6 +23,7 @@ INDEX_COMMANDS: Final = (
             "index-format",
             "jobs",
             "dry-run",
+            "verify",
             *COMMON,
         ),
         paths="wheels, or folders that hold some",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from build_tools import digest
 from build_tools.errors import HipwrightError, Where
 from build_tools.pipeline.named_wheels import all_projects, require_expected
 from build_tools.pipeline.upload_told import tell_upload
 from build_tools.pipeline.uploading import carry_into, destination, plan_into
+from build_tools.publish.current import read_current
+from build_tools.publish.known_digests import KnownDigests
 from build_tools.publish.offer import offer_file
 from build_tools.publish.transfer import Meter
 from build_tools.wheels.find import find_wheels
@@ -20,8 +22,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from build_tools.pipeline.uploading import Destination
+    from build_tools.publish.current import Current
     from build_tools.publish.offer import Offer
     from build_tools.publish.papers import Papers
+    from build_tools.stores.run_outputs import IndexFolder
     from build_tools.types import Platform
     from build_tools.workplace import Workplace
 
@@ -54,12 +58,12 @@ def upload_wheels(workplace: Workplace) -> dict[str, Any]:
         raise HipwrightError("bad-option-value", "no artifact group is named for the wheels", hint=hint)
     target = destination(workplace, platform=platform)
     place = target.run.pytorch(settings.artifact_group)
-    offers = _offers(wheels, target, workplace)
+    offers, current = _offers(wheels, target, place, workplace)
     if settings.index_format == "piprepo":
         from build_tools.pipeline.piprepo import publish_by_piprepo  # noqa: PLC0415 - few ask for it
 
         return publish_by_piprepo(wheels, offers, target, place, workplace)
-    plan = plan_into(target, place, offers, papers=lambda new: _papers(new, workplace))
+    plan = plan_into(target, place, offers, current=current, papers=lambda new: _papers(new, workplace))
     if not settings.dry_run:
         carry_into(plan, target, place, workplace)
     return {"upload": tell_upload(plan, target, place, workplace)}
@@ -93,23 +97,35 @@ def _platform(wheels: Sequence[Path], workplace: Workplace) -> Platform:
     return next((system for system in systems if system is not None), workplace.meant_platform)
 
 
-def _offers(wheels: Sequence[Path], target: Destination, workplace: Workplace) -> list[Offer]:
-    """Read the wheels, several at a time, and meanwhile find out what the store can."""
+def _offers(
+    wheels: Sequence[Path], target: Destination, place: IndexFolder, workplace: Workplace
+) -> tuple[list[Offer], Current]:
+    """Read the wheels, several at a time, and meanwhile where the index stands; where it is begun, what the store can is found out too."""
     try:
         total = sum(wheel.stat().st_size for wheel in wheels)
     except OSError as error:
         raise HipwrightError("no-wheel", f"a wheel cannot be read: {error}", where=Where(file=str(error.filename))) from error
+    known = KnownDigests(workplace.cache, believed=not workplace.settings.verify)
     meter = Meter(what="reading wheels", total=total, progress=workplace.console.progress)
 
     def read(wheel: Path) -> Offer:
         try:
-            offer = offer_file(wheel, sha256=digest.of_file(wheel))
+            offer = offer_file(wheel, sha256=known.of_file(wheel))
         except OSError as error:
             raise HipwrightError("no-wheel", f"{wheel} cannot be read: {error.strerror}", where=Where(file=wheel)) from error
         meter.add(offer.size)
         return offer
 
+    def look() -> Current:
+        current = read_current(target.store, place)
+        if current.etag is None:
+            # What fails here fails again where it is asked for, and is told then.
+            with contextlib.suppress(HipwrightError):
+                _ = target.store.abilities
+        return current
+
     with ThreadPoolExecutor(max(1, workplace.jobs) + 1) as pool:
-        # What fails here fails again where it is asked for, and is told then.
-        pool.submit(lambda: target.store.abilities)
-        return list(pool.map(read, wheels))
+        looking = pool.submit(look)
+        offers, current = list(pool.map(read, wheels)), looking.result()
+    known.keep()
+    return offers, current

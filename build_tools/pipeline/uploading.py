@@ -13,7 +13,7 @@ from build_tools.config.channels import load_channels
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.publishing import layout_to_publish, publishes_nothing, store_to_read, warn_when_closed
 from build_tools.publish.current import read_current
-from build_tools.publish.run_record import settle_run
+from build_tools.publish.run_record import judge_run, settle_run
 from build_tools.publish.upload import carry_out
 from build_tools.publish.upload_plan import plan_upload
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from build_tools.publish.offer import Offer
+    from build_tools.publish.current import Current
     from build_tools.publish.papers import MakePapers
+    from build_tools.publish.run_record import JudgedRun
     from build_tools.publish.upload_plan import UploadPlan
     from build_tools.receipts.snapshot import PublishedIndex
     from build_tools.stores.base import Store
@@ -43,15 +45,20 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
 class Destination:
     """Where an upload goes: a store and a run in it.
 
-    ``release_type`` is what the run is, None at a desk. ``replace`` tells whether other bytes may take the place of a published name,
-    ``reason`` why, where the person said it.
+    ``judged`` is what kind of run it is. ``replace`` tells whether other bytes may take the place of a published name, ``reason`` why,
+    where the person said it.
     """
 
     store: Store
     run: RunOutputs
-    release_type: str | None
+    judged: JudgedRun
     replace: bool
     reason: str | None
+
+    @property
+    def release_type(self) -> str | None:
+        """What the run is, None at a desk."""
+        return self.judged.record.release_type
 
     def claim(self, workplace: Workplace) -> None:
         """Write down what kind of run it is, when nobody did: the first thing that an upload writes, once its plan is accepted.
@@ -62,7 +69,9 @@ class Destination:
             ``run-contradicted`` when somebody wrote another one down meanwhile, ``store-unusable``.
         """
         settings = workplace.settings
-        settle_run(self.store, self.run, release_type=settings.release_type, repository=settings.repository)
+        settle_run(
+            self.store, self.run, release_type=settings.release_type, repository=settings.repository, judged=self.judged
+        )
 
 
 def destination(workplace: Workplace, *, platform: Platform | None = None, dry: bool | None = None) -> Destination:
@@ -90,10 +99,10 @@ def destination(workplace: Workplace, *, platform: Platform | None = None, dry: 
     option = "--store" if settings.output_dir is None else "--output-dir"
     dry = settings.dry_run if dry is None else dry
     store = store_to_read(workplace, address) if dry else workplace.open_store(writing=True, address=address, option=option)
-    record = settle_run(store, run, release_type=settings.release_type, repository=settings.repository, dry=True)
+    judged = judge_run(store, run, release_type=settings.release_type, repository=settings.repository)
     reason = reason_of(workplace)
-    replace = reason is not None or load_channels().may_supersede(record.release_type)
-    return Destination(store=store, run=run, release_type=record.release_type, replace=replace, reason=reason)
+    replace = reason is not None or load_channels().may_supersede(judged.record.release_type)
+    return Destination(store=store, run=run, judged=judged, replace=replace, reason=reason)
 
 
 def refuse_inside(workplace: Workplace, folder: Path) -> None:
@@ -129,7 +138,12 @@ def reason_of(workplace: Workplace) -> str | None:
 
 
 def plan_into(
-    target: Destination, place: IndexFolder, offers: Sequence[Offer], *, papers: MakePapers | None = None
+    target: Destination,
+    place: IndexFolder,
+    offers: Sequence[Offer],
+    *,
+    current: Current | None = None,
+    papers: MakePapers | None = None,
 ) -> UploadPlan:
     """Say what publishing files into the index of a destination does; nothing is written.
 
@@ -141,6 +155,8 @@ def plan_into(
         The index there.
     offers
         The files.
+    current
+        Where the index stands, when that was read before.
     papers
         Makes the papers of the files that have none in the index yet.
 
@@ -151,7 +167,7 @@ def plan_into(
     """
     return plan_upload(
         offers,
-        read_current(target.store, place),
+        current or read_current(target.store, place),
         store=target.store,
         place=place,
         replace=target.replace,

@@ -165,7 +165,7 @@ def swap(store: Store, place: IndexFolder, *, before: Current, after: Snapshot, 
     after = msgspec.structs.replace(after, previous=previous, change=change)
     data = to_json(after)
     name = digest.of_bytes(data)
-    put_new(store, place.key(layout.history_key(name)), data, content_type=_TYPE, sha256=name)
+    put_new(store, place.key(layout.history_key(name)), data, content_type=_TYPE, sha256=name, expected=False)
     try:
         store.put(
             place.key(layout.SNAPSHOT),
@@ -238,14 +238,14 @@ def _remember(name: Sha256, snapshot: Snapshot) -> None:
 
 def _has_pages(store: Store, place: IndexFolder) -> bool:
     """Return whether an index was published here: its pages, and its files or its history."""
-    return any(_holds(store, place, page) for page in (layout.SIMPLE, layout.SIMPLE_JSON, layout.FLAT_PAGE)) and any(
-        _holds(store, place, part) for part in (layout.DIST, layout.HISTORY)
+
+
+    def holds(part: str) -> bool:
+        return any(True for _ in store.list(place.key(part)))
+
+    return any(holds(part) for part in (layout.DIST, layout.HISTORY)) and (
+        any(holds(part) for part in (layout.SIMPLE, layout.SIMPLE_JSON)) or store.head(place.key(layout.FLAT_PAGE)) is not None
     )
-
-
-def _holds(store: Store, place: IndexFolder, part: str) -> bool:
-    key = place.key(part)
-    return any(True for _ in store.list(key)) or store.head(key) is not None
 
 
 def _damaged(store: Store, place: IndexFolder, what: str) -> HipwrightError:

@@ -25,6 +25,9 @@ AT_ONCE: Final = 8
 _FEW: Final = 16
 """Up to so many files are asked for one by one, and proved by their SHA-256; above, by what a listing says."""
 
+_PAGE: Final = 1000
+"""So many objects a server lists at once; a file has two."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Holdings:
@@ -63,8 +66,24 @@ class Holdings:
             return list(zip(files, sides, strict=True))
 
 
-def holdings(store: Store, place: IndexFolder, count: int) -> Holdings:
-    """Look at what a store has, to ask for ``count`` files."""
-    if count <= _FEW:
+def holdings(store: Store, place: IndexFolder, count: int, *, among: int, written: bool = False) -> Holdings:
+    """Look at what a store has.
+
+    Parameters
+    ----------
+    store
+        The store.
+    place
+        The index.
+    count
+        For how many files it will be asked.
+    among
+        How many the index has.
+    written
+        Whether they were just written: then the server itself has compared each, and to see them listed proves as much as to ask for
+        each, which is done where it takes fewer requests.
+    """
+    listing = 1 + 2 * among // _PAGE
+    if count <= _FEW and among and not (written and listing < 2 * count):
         return Holdings(store=store, place=place, sizes=None)
     return Holdings(store=store, place=place, sizes={one.key: one.size for one in store.list(place.key(DIST))})

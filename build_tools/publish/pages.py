@@ -12,6 +12,7 @@ one that died left half done, the next finds: see :mod:`build_tools.publish.show
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import secrets
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from build_tools.publish.current import ASK_EVERY_TIME, is_still, read_current, 
 from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.shown import entered, finished, read_shown, snapshots_of, write_shown
 from build_tools.publish.transfer import all_of
+from build_tools.stores.base import ObjectInfo
 from build_tools.types import ObjectKey
 
 if TYPE_CHECKING:
@@ -37,14 +39,18 @@ if TYPE_CHECKING:
     from build_tools.publish.current import Current
     from build_tools.publish.shown import Shown
     from build_tools.receipts.snapshot import ShownPages, Snapshot
-    from build_tools.stores.base import ObjectInfo, Store
+    from build_tools.stores.base import Listed, Store
     from build_tools.stores.run_outputs import IndexFolder
 
 __all__ = ["publish_pages"]
 
 _TRIES: Final = 200
-_FEW: Final = 16
-"""Up to so many pages are asked for one by one."""
+
+_FEW: Final = 12
+"""Up to so many pages, those of one project and the pages that name all, are asked for one by one."""
+
+_PAGE: Final = 1000
+"""So many objects a server lists at once; a project has up to four."""
 
 
 def publish_pages(
@@ -54,6 +60,7 @@ def publish_pages(
     say: Callable[[str], None],
     projects: Iterable[str] = (),
     whole: bool = False,
+    untouched: bool = False,
     clock: Callable[[], str] = files.utc_now,
 ) -> Snapshot:
     """Write the pages that differ from what the current snapshot says, and return that snapshot, proved to be what they show.
@@ -72,6 +79,8 @@ def publish_pages(
         Projects whose pages are looked at even when nothing says that they changed: what was lost or edited there is put right.
     whole
         Whether every page is looked at.
+    untouched
+        Whether nothing was changed before: then it is believed what is noted of the store beside the pages, as to try it takes writing.
     clock
         Tells the time, UTC in ISO 8601.
 
@@ -87,7 +96,7 @@ def publish_pages(
         if current.etag is None:
             # Pages without a snapshot are what is left of an index that lost it: see read_current.
             return current.snapshot
-        shown = read_shown(store, place, slash_keys=store.abilities.slash_keys)
+        shown = read_shown(store, place, slash_keys=None if untouched else store.abilities.slash_keys)
         stale = None if whole else _stale(desk, shown.pages, current)
         if desk.bring(current, shown, None if stale is None else stale | asked, first=not attempt):
             return current.snapshot
@@ -126,7 +135,7 @@ class _Desk:
 
         ``first`` tells whether what a listing does not have may be taken for absent; a write shows when it is not.
         """
-        plan, seen = self._look(current, projects, listed=first)
+        plan, seen = self._look(current, projects, listed=first, slash_keys=shown.pages.slash_keys)
         writing = {key: page for key, page in plan.items() if not _is_as(seen[key], page)}
         settled = finished(shown.pages, writer=self.writer, snapshot=current.digest, now=self.clock())
         if not writing and settled == shown.pages:
@@ -146,29 +155,28 @@ class _Desk:
         return write_shown(self.store, self.place, before=shown, after=settled) is not None
 
     def _look(
-        self, current: Current, projects: Collection[str] | None, *, listed: bool
+        self, current: Current, projects: Collection[str] | None, *, listed: bool, slash_keys: bool
     ) -> tuple[dict[ObjectKey, Page | None], dict[ObjectKey, ObjectInfo | None]]:
         """Return the pages to be, None for one that is to go, in the order of writing, and what is there of them."""
-        slash_keys = self.store.abilities.slash_keys
-        there = self._listed() if projects is None else None
         plan: dict[ObjectKey, Page | None] = {**pages(current.snapshot, slash_keys=slash_keys, projects=projects)}
         held = {file.project for file in current.snapshot.files}
-        gone = self._left_over(there or (), held) if projects is None else frozenset(projects) - held
+        there = self._listed() if projects is None or _is_cheaper_listed(held, len(plan)) else None
+        gone = self._left_over(there or {}, held) if projects is None else frozenset(projects) - held
         plan |= dict.fromkeys(project_pages(gone, slash_keys=slash_keys))
         absent: set[ObjectKey] = set()
         if there is not None and listed:
             # What ends in a slash is in no listing; it came with the page beside it.
             absent = {key for key in plan if plan[key] is not None and project_of(key) and not _is_listed(key, there)}
-        seen = self._seen(key for key in plan if key not in absent)
+        same = {key: info for key, page in plan.items() if (info := _listed_same(key, page, there or {})) is not None}
+        seen = same | self._seen(key for key in plan if key not in absent and key not in same)
         return plan, {key: seen.get(key) for key in plan}
 
-    def _listed(self) -> dict[str, str | None]:
-        """Return the keys of the pages of projects, relative to the index, with their etags as far as a listing tells them."""
+    def _listed(self) -> dict[str, Listed]:
+        """Return the pages of projects, and the roots, as a listing shows them, by their keys relative to the index."""
         cut = len(self.place.prefix) + 1 if self.place.prefix else 0
-        rows = (one for folder in (SIMPLE, SIMPLE_JSON) for one in self.store.list(self.place.key(folder)))
-        return {one.key[cut:]: one.etag for one in rows}
+        return {one.key[cut:]: one for folder in (SIMPLE, SIMPLE_JSON) for one in self.store.list(self.place.key(folder))}
 
-    def _left_over(self, there: Collection[str], held: Collection[str]) -> frozenset[str]:
+    def _left_over(self, there: Mapping[str, Listed], held: Collection[str]) -> frozenset[str]:
         """Return the projects that have a page and are not in the index; what we have not made is not ours to remove."""
         found = {project for key in there if (project := project_of(key)) is not None and project not in held}
         return frozenset(project for project in found if self._is_ours(project))
@@ -225,9 +233,9 @@ class _Desk:
 
     def _stands(self, writing: Mapping[ObjectKey, Page | None], put: Mapping[ObjectKey, str], current: Current) -> bool:
         """Return whether the store has what was just written: where that is most of the index, as a listing tells, else page by page."""
-        projects = {file.project for file in current.snapshot.files}
-        there = self._listed() if len(writing) > max(_FEW, len(projects)) else {}
-        asked = [key for key in writing if key not in put or there.get(key) != put[key]]
+        held = {file.project for file in current.snapshot.files}
+        there = self._listed() if _is_cheaper_listed(held, len(writing)) else {}
+        asked = [key for key in writing if key not in put or key not in there or there[key].etag != put[key]]
         return all(_is_as(info, writing[key]) for key, info in self._seen(asked).items())
 
     def _seen(self, keys: Iterable[ObjectKey]) -> dict[ObjectKey, ObjectInfo | None]:
@@ -245,6 +253,31 @@ def _is_as(there: ObjectInfo | None, page: Page | None) -> bool:
     if there is None or page is None:
         return there is None and page is None
     return there.size == len(page.body) and there.sha256 == digest.of_bytes(page.body)
+
+
+def _is_cheaper_listed(held: Collection[str], pages: int) -> bool:
+    """Return whether to list the pages of all projects takes fewer requests than to ask for some pages."""
+    return _FEW + 4 * len(held) // _PAGE < pages
+
+
+def _listed_same(key: ObjectKey, page: Page | None, there: Mapping[str, Listed]) -> ObjectInfo | None:
+    """Return what is known of a page that a listing proves to be as it is to be; None when it has to be asked for.
+
+    A server's own mark of an object is the MD5 of its bytes for most that were sent whole. Where it is something else it proves nothing.
+    """
+    row = there.get(key)
+    if page is None or row is None or row.etag is None or row.size != len(page.body):
+        return None
+    if row.etag.strip('"') != hashlib.md5(page.body, usedforsecurity=False).hexdigest():
+        return None
+    return ObjectInfo(
+        key=key,
+        size=row.size,
+        etag=row.etag,
+        sha256=digest.of_bytes(page.body),
+        content_type=page.content_type,
+        cache_seconds=ASK_EVERY_TIME,
+    )
 
 
 def _is_listed(key: str, there: Collection[str]) -> bool:

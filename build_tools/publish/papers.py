@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -9,6 +10,7 @@ from build_tools import digest
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import SET_PAPER, paper_key
 from build_tools.publish.current import put_new
+from build_tools.publish.transfer import all_of
 from build_tools.receipts.provenance import Paper, ProvenanceSet
 from build_tools.receipts.record import to_json
 
@@ -108,9 +110,10 @@ def put_papers(papers: Papers, *, store: Store, place: IndexFolder) -> None:
         ``name-taken`` when other bytes lie there, ``store-unusable``.
     """
     name = papers.digest
-    if store.head(place.key(paper_key(name))) is not None:
-        # The list comes last, so all that it lists is there.
-        return
-    for file in papers.files:
-        put_new(store, place.key(paper_key(name, file.name)), file.data, content_type=_TYPE, sha256=digest.of_bytes(file.data))
+
+    def put(file: PaperFile) -> None:
+        key = place.key(paper_key(name, file.name))
+        put_new(store, key, file.data, content_type=_TYPE, sha256=digest.of_bytes(file.data), expected=False)
+
+    all_of([functools.partial(put, file) for file in papers.files])
     put_new(store, place.key(paper_key(name)), papers.listing, content_type=_TYPE, sha256=name, expected=False)

@@ -5,6 +5,7 @@ Whether a later attempt may put other bytes under a name depends on the release 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -21,10 +22,45 @@ if TYPE_CHECKING:
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import RunOutputs
 
-__all__ = ["settle_run"]
+__all__ = ["JudgedRun", "judge_run", "settle_run"]
 
 _TYPE: Final = "application/json"
 _TRIES: Final = 20
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgedRun:
+    """What kind of run a run is; ``written`` tells whether that is what is written down, ``etag`` is of what was there, None for nothing."""
+
+    record: RunRecord
+    written: bool
+    etag: str | None
+
+
+def judge_run(
+    store: Store, run: RunOutputs, *, release_type: str | None, repository: str | None, clock: Callable[[], str] = files.utc_now
+) -> JudgedRun:
+    """Say what kind of run a run is, by what is written down and what an upload says; nothing is written.
+
+    Raises
+    ------
+    HipwrightError
+        ``run-contradicted``, ``bad-index``; see :func:`settle_run`.
+    """
+    content = store.get(run.record)
+    if content is None:
+        record = RunRecord(
+            run_id=run.run_id,
+            platform=run.platform.value,
+            release_type=release_type,
+            repository=repository,
+            since=clock(),
+        )
+        return JudgedRun(record=record, written=False, etag=None)
+    place = f"{store.address}/{run.record}"
+    there = from_json(content.data, RunRecord, name=place, code="bad-index")
+    record = _held_to(there, release_type, place)
+    return JudgedRun(record=record, written=record == there, etag=content.info.etag)
 
 
 def settle_run(
@@ -34,6 +70,7 @@ def settle_run(
     release_type: str | None,
     repository: str | None,
     dry: bool = False,
+    judged: JudgedRun | None = None,
     clock: Callable[[], str] = files.utc_now,
 ) -> RunRecord:
     """Return what kind of run a run is, and write it down when nobody did; a run of which nobody said it takes what is said first.
@@ -50,6 +87,8 @@ def settle_run(
         Whose run it is, as ``OWNER/NAME``, where that is known.
     dry
         Whether nothing is written.
+    judged
+        What was found before; what somebody else wrote meanwhile is looked at.
     clock
         Tells the time, UTC in ISO 8601.
 
@@ -61,22 +100,10 @@ def settle_run(
     """
     key = run.record
     for _ in range(_TRIES):
-        content = store.get(key)
-        if content is None:
-            wanted = RunRecord(
-                run_id=run.run_id,
-                platform=run.platform.value,
-                release_type=release_type,
-                repository=repository,
-                since=clock(),
-            )
-        else:
-            there = from_json(content.data, RunRecord, name=f"{store.address}/{key}", code="bad-index")
-            wanted = _held_to(there, release_type, f"{store.address}/{key}")
-            if wanted == there:
-                return there
-        if dry or _wrote(store, key, wanted, etag=None if content is None else content.info.etag):
-            return wanted
+        found = judged or judge_run(store, run, release_type=release_type, repository=repository, clock=clock)
+        if dry or found.written or _wrote(store, key, found.record, etag=found.etag):
+            return found.record
+        judged = None
     raise HipwrightError("write-conflict", f"{key} in {store.address} did not stand still for {_TRIES} tries")
 
 

@@ -45,19 +45,26 @@ class Shown:
     etag: str | None
 
 
-def read_shown(store: Store, place: IndexFolder, *, slash_keys: bool) -> Shown:
-    """Return what the pages of an index can show; what is of another form, or cannot be read, is as good as nothing."""
-    unknown = ShownPages(format=PAGES_FORMAT, slash_keys=slash_keys, snapshot=None)
+def read_shown(store: Store, place: IndexFolder, *, slash_keys: bool | None) -> Shown:
+    """Return what the pages of an index can show; what is of another form, or cannot be read, is as good as nothing.
+
+    ``slash_keys`` is whether there are to be pages under keys that end in ``/``; None for as they were made last.
+    """
     content = store.get(place.key(PAGES))
-    if content is None:
-        return Shown(pages=unknown, etag=None)
+    pages = None if content is None else _parsed(content.data)
+    if slash_keys is None:
+        slash_keys = store.abilities.slash_keys if pages is None else pages.slash_keys
+    if pages is None or (pages.format, pages.slash_keys) != (PAGES_FORMAT, slash_keys):
+        writers = () if pages is None else pages.writers
+        pages = ShownPages(format=PAGES_FORMAT, slash_keys=slash_keys, snapshot=None, writers=writers)
+    return Shown(pages=pages, etag=None if content is None else content.info.etag)
+
+
+def _parsed(data: bytes) -> ShownPages | None:
     try:
-        pages = from_json(content.data, ShownPages, name=PAGES)
+        return from_json(data, ShownPages, name=PAGES)
     except HipwrightError:
-        return Shown(pages=unknown, etag=content.info.etag)
-    if (pages.format, pages.slash_keys) != (PAGES_FORMAT, slash_keys):
-        pages = msgspec.structs.replace(unknown, writers=pages.writers)
-    return Shown(pages=pages, etag=content.info.etag)
+        return None
 
 
 def write_shown(store: Store, place: IndexFolder, *, before: Shown, after: ShownPages) -> Shown | None:

@@ -142,7 +142,8 @@ def carry_out(
     rows: Sequence[IndexedFile] = plan.rows
     for _ in range(_TRIES):
         after = merged(current.snapshot, rows)
-        if is_same(after, current.snapshot) or swap(store, place, before=current, after=after, change=change):
+        moved = not is_same(after, current.snapshot)
+        if not moved or swap(store, place, before=current, after=after, change=change):
             break
         say("another publisher changed the index; adding to what it wrote")
         current = read_current(store, place)
@@ -154,7 +155,9 @@ def carry_out(
         rows = [row_of(one, known.get(one.offer.filename), uploaded=plan.uploaded, replace=plan.replace) for one in plan.files]
     else:
         raise HipwrightError("write-conflict", f"the index at {store.url(place.prefix)} did not stand still for {_TRIES} tries")
-    final = publish_pages(store, place, say=say, projects={one.offer.project for one in plan.files})
+    final = publish_pages(
+        store, place, say=say, projects={one.offer.project for one in plan.files}, untouched=not moved and not plan.transfers
+    )
     published = _prove(plan, final, store=store, place=place)
     return PublishedIndex(
         store=store.address,
@@ -181,7 +184,8 @@ def _prove(plan: UploadPlan, snapshot: Snapshot, *, store: Store, place: IndexFo
         return tuple(rows)
     offers = [one.offer for one in plan.files]
     keys = [ObjectKey(row.key) for row in rows]
-    for row, (file, side) in zip(rows, holdings(store, place, len(rows)).ask(offers, keys, vouched=True), strict=True):
+    held = holdings(store, place, len(rows), among=len(known), written=True)
+    for row, (file, side) in zip(rows, held.ask(offers, keys, vouched=True), strict=True):
         if not file:
             raise HipwrightError("store-unusable", f"{store.address} does not hold what was just written to {place.key(row.key)}")
         if not side:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -13,7 +14,7 @@ from build_tools.errors import HipwrightError
 from build_tools.index import layout
 from build_tools.index.plan import pages
 from build_tools.index.snapshots import by_filename, changed_projects, is_same, merged
-from build_tools.publish.holdings import holdings
+from build_tools.publish.holdings import AT_ONCE, holdings
 from build_tools.publish.retired import key_beside, retired_by_filename
 from build_tools.publish.shown import read_shown
 from build_tools.publish.transfer import Transfer, taken
@@ -141,23 +142,31 @@ def plan_upload(
     known = by_filename(current.snapshot)
     if not replace:
         refuse_retired(offers, current.snapshot, store)
-    held = holdings(store, place, len(offers))
+    held = holdings(store, place, len(offers), among=len(known))
     left = retired_by_filename(current.snapshot)
-    found = [_plan_file(offer, known.get(offer.filename), left.get(offer.filename), held, replace=replace) for offer in offers]
+
+    def found_of(offer: Offer) -> FilePlan | HipwrightError:
+        return _plan_file(offer, known.get(offer.filename), left.get(offer.filename), held, replace=replace)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        found = list(pool.map(found_of, offers))
     refused = [one for one in found if isinstance(one, HipwrightError)]
     if refused:
         raise _together(refused)
     files = tuple(one for one in found if isinstance(one, FilePlan))
     files, made = _with_papers(files, known, papers)
     rows = tuple(row_of(one, known.get(one.offer.filename), uploaded=uploaded, replace=replace) for one in files)
+    after = merged(current.snapshot, rows)
     return UploadPlan(
         files=files,
         rows=rows,
         current=current,
         replace=replace,
         uploaded=uploaded,
-        after=merged(current.snapshot, rows),
-        slash_keys=store.abilities.slash_keys or _has_slash_keys(store, place, current),
+        after=after,
+        # Of a plan that writes no page it does not matter, and to find it out takes writing.
+        slash_keys=not is_same(after, current.snapshot)
+        and (store.abilities.slash_keys or _has_slash_keys(store, place, current)),
         papers=made,
     )
 
@@ -223,7 +232,8 @@ def _plan_file(
         key = layout.superseding_key(offer.filename, offer.sha256)
         there = held.info(key)
     whole = there is not None and (there.size, there.sha256) == (offer.size, offer.sha256)
-    side = not held.has_side_file(offer, key)
+    # Side files come after their files.
+    side = offer.metadata is not None and (there is None or not held.has_side_file(offer, key))
     return FilePlan(offer=offer, action=action, key=key, file=not whole, side_file=side)
 
 

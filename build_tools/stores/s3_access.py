@@ -6,6 +6,8 @@ machine in Amazon's own net is given) Amazon's library finds as it always does.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import functools
 import os
 from dataclasses import dataclass, field
@@ -17,14 +19,16 @@ from build_tools.stores.s3_model import loader
 from build_tools.urls import mask_userinfo, redact, without_query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from botocore.credentials import Credentials
     from botocore.exceptions import BotoCoreError, ClientError
     from botocore.session import Session
     from mypy_boto3_s3.client import S3Client
 
-__all__ = ["Access", "Client", "can_pass", "client_for", "code_behind", "code_of", "status_of", "translated"]
+__all__ = ["Access", "Client", "can_pass", "client_for", "code_behind", "code_of", "status_of", "translated", "unsigned"]
+
+_UNSIGNED: Final = contextvars.ContextVar("unsigned", default=False)
 
 _CONNECT_SECONDS: Final = 10
 _SILENT_SECONDS: Final = 60
@@ -177,7 +181,18 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
     except ValueError as error:
         message = f"{redact(server or '')} is no address of an S3 server: {error}"
         raise HipwrightError("store-unusable", message, hint=_NO_ADDRESS) from error
+    client.meta.events.register("choose-signer.s3", lambda **_: UNSIGNED if _UNSIGNED.get() else None)
     return Client(s3=client, signed=signed)
+
+
+@contextlib.contextmanager
+def unsigned() -> Iterator[None]:
+    """Let clients that sign ask without credentials, as somebody does who has none, for the time of the block and this thread alone."""
+    token = _UNSIGNED.set(True)
+    try:
+        yield
+    finally:
+        _UNSIGNED.reset(token)
 
 
 def _find_credentials(session: Session, machine: Mapping[str, str], region: str | None) -> bool:

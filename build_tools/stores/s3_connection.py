@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from build_tools.errors import HipwrightError
-from build_tools.stores.s3_access import Client, client_for, code_behind, code_of, status_of, translated
+from build_tools.stores.s3_access import Client, client_for, code_behind, code_of, status_of, translated, unsigned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,7 +106,9 @@ class Connection:
         from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415 - as above
 
         try:
-            ask(client_for(self.access, anonymous=True).s3)
+            client = self._made or client_for(self.access, anonymous=True)
+            with unsigned():
+                ask(client.s3)
         except (BotoCoreError, ClientError):
             return False
         return True

@@ -19,7 +19,8 @@ __all__ = ["loader"]
 def loader() -> Loader:
     """Return the loader that all sessions share: what one client has read, the next does not read again.
 
-    Its files are large: to read them with the standard library's parser takes most of the time that it takes to make a client.
+    Its files are large: to read them with the standard library's parser takes most of the time that it takes to make a client. Of
+    what services there are the names are enough: the library's own loader looks into the folders of all of them.
     """
     from botocore.loaders import JSONFileLoader, Loader  # noqa: PLC0415 - only those pay for it who ask a bucket
 
@@ -33,4 +34,13 @@ def loader() -> Loader:
                     return msgspec.json.decode(data if unpack is None else unpack(data))
             return None
 
-    return Loader(file_loader=Reader())
+    class Names(Loader):
+        """Knows what services there are by the names of their folders."""
+
+        def list_available_services(self, type_name: str) -> list[str]:
+            """Return the names of services, some of which may not be of that type."""
+            del type_name
+            folders = [Path(path) for path in self.search_paths]
+            return sorted({entry.name for folder in folders if folder.is_dir() for entry in folder.iterdir()})
+
+    return Names(file_loader=Reader())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import itertools
 import os
 import signal
@@ -147,6 +148,28 @@ def test_a_plan_for_a_bucket_is_what_is_written(tmp_path: Path, s3_server: S3Ser
     assert there - history - {"77-linux/run.json"} == set(plan["writes"]) - {"snapshots/"}
     assert upload(tmp_path, tmp_path / "dist", **run)["writes"] == []  # type: ignore[arg-type]
     same_everywhere(store, PREFIX)
+
+
+def test_an_upload_asks_little_of_a_server_and_one_with_nothing_new_writes_nothing(tmp_path: Path, s3_server: S3Server) -> None:
+    for number in range(20):
+        write_wheel(tmp_path / "dist", f"torch{number % 5}", f"1.{number}+rocm7.1")
+    bucket = s3_server.bucket()
+    with fronting(s3_server.endpoint) as front:
+
+        def asked() -> collections.Counter[str]:
+            front.asked.clear()
+            upload(tmp_path, tmp_path / "dist", server=s3_server, bucket=bucket, endpoint=front.url)
+            return collections.Counter(line.partition(" ")[0] for line in front.asked)
+
+        first, again = asked(), asked()
+    # Each wheel and its side file; two pages of each project, four roots; what the pages show, twice; papers, snapshot, history, the run's
+    # record; and eight tries of what the server can.
+    assert first["PUT"] == 2 * 20 + 2 * 5 + 4 + 2 + 3 + 2 + 1 + 8
+    assert first.total() - first["PUT"] <= 27
+    # What is begun and ended again tells who may write.
+    assert again["PUT"] == 0
+    assert again["POST"] == again["DELETE"] == 1
+    assert again.total() <= 13
 
 
 def test_who_may_only_read_is_told_before_anything_is_sent(tmp_path: Path, s3_server: S3Server) -> None:
