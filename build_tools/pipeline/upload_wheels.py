@@ -97,9 +97,7 @@ def _platform(wheels: Sequence[Path], workplace: Workplace) -> Platform:
     return next((system for system in systems if system is not None), workplace.meant_platform)
 
 
-def _offers(
-    wheels: Sequence[Path], target: Destination, place: IndexFolder, workplace: Workplace
-) -> tuple[list[Offer], Current]:
+def _offers(wheels: Sequence[Path], target: Destination, place: IndexFolder, workplace: Workplace) -> tuple[list[Offer], Current]:
     """Read the wheels, several at a time, and meanwhile where the index stands; where it is begun, what the store can is found out too."""
     try:
         total = sum(wheel.stat().st_size for wheel in wheels)

@@ -20,8 +20,8 @@ from build_tools.publish.upload_plan import plan_upload
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from build_tools.publish.offer import Offer
     from build_tools.publish.current import Current
+    from build_tools.publish.offer import Offer
     from build_tools.publish.papers import MakePapers
     from build_tools.publish.run_record import JudgedRun
     from build_tools.publish.upload_plan import UploadPlan
@@ -69,9 +69,7 @@ class Destination:
             ``run-contradicted`` when somebody wrote another one down meanwhile, ``store-unusable``.
         """
         settings = workplace.settings
-        settle_run(
-            self.store, self.run, release_type=settings.release_type, repository=settings.repository, judged=self.judged
-        )
+        settle_run(self.store, self.run, release_type=settings.release_type, repository=settings.repository, judged=self.judged)
 
 
 def destination(workplace: Workplace, *, platform: Platform | None = None, dry: bool | None = None) -> Destination:

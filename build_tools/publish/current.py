@@ -239,7 +239,6 @@ def _remember(name: Sha256, snapshot: Snapshot) -> None:
 def _has_pages(store: Store, place: IndexFolder) -> bool:
     """Return whether an index was published here: its pages, and its files or its history."""
 
-
     def holds(part: str) -> bool:
         return any(True for _ in store.list(place.key(part)))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,6 +12,8 @@ from build_tools import digest
 from build_tools.publish.known_digests import KnownDigests
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from build_tools.types import Sha256
 
 LATER_NS = 10_000_000_000
