@@ -3,7 +3,8 @@
 Usage: ``python -m benchmarks.shard_balance``. A generated suite of twelve files with 240 tests, whose times differ by a factor of
 thousand as those of real suites do, runs once to be measured. Then it is cut into four shards by these times, and each shard runs. The
 baseline is computed from the measured times: tests fall into shards by the digest of their ids, as pytest-shard does it. What counts is
-the time of the tests as the second run measures it; they wait and compute nothing, so that the load of the machine hardly moves it.
+how long a shard takes on the wall where one test file runs at a time, as the second run measures it: its tests, and the loading of each file
+that it has a part of. The tests wait and compute nothing, so that the load of the machine moves the loading alone.
 """
 
 from __future__ import annotations
@@ -14,13 +15,17 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks._measure import Result, scratch, show
 from build_tools import digest
+from build_tools.receipts.suite import MeasuredTimes
 from build_tools.testing.upstream.merge import merge, refuse_partial
-from build_tools.testing.upstream.shards import Costs, balance
+from build_tools.testing.upstream.shards import Costs, balance, file_of
+from build_tools.testing.upstream.times import costs_from, with_measured
 from tests.support.environment_under_test import make_tested
 from tests.support.upstream_suites import SuiteSite
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from build_tools.receipts.suite import SuiteResult
 
 LIMIT: Final = 1.1
 SHARDS: Final = 4
@@ -45,9 +50,17 @@ def sources() -> dict[str, str]:
 def by_digest(costs: Costs) -> list[float]:
     """Return how long shards take when each test falls into one by its digest, as pytest-shard does it."""
     totals = [0.0] * SHARDS
+    files: list[set[str]] = [set() for _ in totals]
     for name, seconds in costs.tests.items():
-        totals[int(digest.of_bytes(name.encode()), 16) % SHARDS] += seconds
-    return totals
+        shard = int(digest.of_bytes(name.encode()), 16) % SHARDS
+        totals[shard] += seconds
+        files[shard].add(file_of(name))
+    return [total + sum(costs.files[file] for file in loaded) for total, loaded in zip(totals, files, strict=True)]
+
+
+def wall(part: SuiteResult) -> float:
+    """Return how long a shard takes when one test file runs at a time."""
+    return sum(test.seconds for test in part.tests.values()) + sum(part.file_seconds.values())
 
 
 def result(seconds: Sequence[float], others: Sequence[float], tests: int) -> Result:
@@ -73,9 +86,9 @@ def main() -> int:
         site = SuiteSite(tested=make_tested(folder / "env"), folder=folder)
         site.write(sources())
         whole = site.run(jobs=2)
-        costs = Costs(tests={name: test.seconds for name, test in whole.tests.items()}, files={})
+        costs = costs_from(with_measured(MeasuredTimes(project=whole.project), whole), whole.configuration)
         parts = [site.run(shard=shard, num_shards=SHARDS, costs=costs, jobs=2) for shard in range(1, SHARDS + 1)]
-        seconds = [sum(test.seconds for test in part.tests.values()) for part in parts]
+        seconds = [wall(part) for part in parts]
         union = merge(parts)
         refuse_partial(union)
         if union.tests.keys() != whole.tests.keys() or not union.passed:

@@ -12,7 +12,7 @@ import stat
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import filelock
 
@@ -31,6 +31,7 @@ __all__ = [
     "is_windows_name",
     "machine_failure",
     "make_folder",
+    "open_regular",
     "remove_tree",
     "temporary_folder",
     "utc_now",
@@ -153,6 +154,21 @@ def machine_failure(failure: OSError, *, option: str | None = None) -> Hipwright
 
 def _another(option: str | None) -> str:
     return f"choose another folder{f' with {option}' if option else ''}"
+
+
+def open_regular(path: Path) -> IO[bytes]:
+    """Open a file for reading that others may have put there; of a pipe, which would be waited for, no byte is awaited.
+
+    Raises
+    ------
+    OSError
+        As :func:`open`, and for what is no regular file.
+    """
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return os.fdopen(handle, "rb")
+    os.close(handle)
+    raise OSError(errno.EINVAL, "it is not a regular file", str(path))
 
 
 def write_bytes(path: Path, data: bytes, *, mode: int | None = None) -> None:

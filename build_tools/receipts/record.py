@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import stat
 import typing
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import msgspec
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,10 +80,7 @@ def read_record(path: Path, model: type[R], *, code: str = "bad-receipt") -> R:
         ``code`` when the file cannot be read, is no regular file, is larger than any record, or does not fit the model.
     """
     try:
-        # Asked before it is opened: to open a pipe waits for somebody who writes into it.
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise HipwrightError(code, f"cannot read {path}: it is not a regular file", where=Where(file=path))
-        with path.open("rb") as stream:
+        with open_regular(path) as stream:
             data = stream.read(_LIMIT + 1)
     except OSError as error:
         hint = f"see whether it is the file that is meant, or {_again(model)}"

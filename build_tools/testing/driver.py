@@ -9,7 +9,7 @@ Its one argument is a JSON file:
     What pytest is given.
 ``events``
     The file that gets one JSON line per event, flushed as it comes: ``begin``, ``collected``, ``start``, ``result``, ``finish``,
-    ``end``; each with ``at``, seconds of the machine's monotonic clock.
+    ``end``, and ``forked``; each with ``at``, seconds of the machine's monotonic clock.
 ``packages``
     The import packages under test; the end event says what was loaded of them, and from where.
 ``environment``
@@ -45,6 +45,7 @@ __all__ = ["main"]
 _MOST_FOREIGN = 20
 _MOST_MESSAGE = 400
 _MOMENT = 1.0
+_FORKED = 70
 _NO_GPU = "needs a GPU, and this run was given none"
 
 
@@ -53,10 +54,12 @@ class Diary:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
+        # Tests put other clocks in place of these, and forget to take them away.
+        self._now, self._text = time.monotonic, json.dumps
 
     def write(self, event: str, **values: object) -> None:
         """Append one event."""
-        self._stream.write(json.dumps({"event": event, "at": time.monotonic(), **values}, ensure_ascii=False) + "\n")
+        self._stream.write(self._text({"event": event, "at": self._now(), **values}, ensure_ascii=False) + "\n")
         self._stream.flush()
 
 
@@ -69,13 +72,14 @@ class Watch:
     def __init__(self, limits: Mapping[str, float], stderr: TextIO) -> None:
         self._limits = limits
         self._stderr = stderr
-        self._end = time.monotonic() + limits["whole"]
+        self._now = time.monotonic
+        self._end = self._now() + limits["whole"]
         self._phase = ""
         self._planned = 0.0
 
     def begin(self, phase: str) -> None:
         """Begin a phase; the one before has ended."""
-        now = time.monotonic()
+        now = self._now()
         limit, left = self._limits[phase], self._end - now
         # Each plan costs a thread, so one serves all tests that begin within a moment, and is that much later.
         moment = min(_MOMENT, limit / 10)
@@ -177,6 +181,25 @@ class GpuGate:
                 item.add_marker(self._skip, append=False)
 
 
+class ForkGuard:
+    """Ends a process that a test has forked and that comes back out of it: it would run all that follows, and write the reports, again.
+
+    It has no watchdog either, and would wait for that for ever.
+    """
+
+    def __init__(self, diary: Diary) -> None:
+        self._diary = diary
+        self._number = os.getpid
+        self._own = self._number()
+
+    def end_if_forked(self, test: str, error: object = None) -> None:
+        """End this process when it is another one than pytest was started in, and say so."""
+        if self._number() != self._own:
+            message = "" if error is None else f"{type(error).__name__}: {error}"
+            self._diary.write("forked", test=test, message=message[:_MOST_MESSAGE])
+            os._exit(_FORKED)
+
+
 def make_plugin(
     pytest: Any,  # noqa: ANN401 - imported at run time
     diary: Diary,
@@ -185,6 +208,7 @@ def make_plugin(
     gate: GpuGate,
 ) -> object:
     """Return the pytest plugin that keeps the diary."""
+    guard = ForkGuard(diary)
 
     class Plugin:
         finished: set[str] = set()  # noqa: RUF012 - one plugin, one run
@@ -197,6 +221,7 @@ def make_plugin(
                 diary.write("result", test=report.nodeid, outcome=outcome, message=reason_of(report)[:_MOST_MESSAGE])
 
         def pytest_collection_finish(self, session: Any) -> None:  # noqa: ANN401
+            guard.end_if_forked("a test file")
             diary.write("collected", tests=list(dict.fromkeys(item.nodeid for item in session.items)))
             watch.begin("test")
 
@@ -204,6 +229,10 @@ def make_plugin(
             diary.write("start", test=nodeid)
             watch.begin("test")
             self.open[nodeid] = Result()
+
+        @pytest.hookimpl(tryfirst=True)  # type: ignore[untyped-decorator]
+        def pytest_runtest_makereport(self, item: Any, call: Any) -> None:  # noqa: ANN401
+            guard.end_if_forked(item.nodeid, call.excinfo and call.excinfo.value)
 
         def pytest_runtest_logreport(self, report: Any) -> None:  # noqa: ANN401
             self.open.setdefault(report.nodeid, Result()).add(report)

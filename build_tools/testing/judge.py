@@ -83,12 +83,20 @@ def judge(
         raise _unfinished(story, ended)
     bad = any(result.bad for result in story.results.values())
     if bad is not bool(report.of("failed", "error")):
+        if not bad and not story.collected:
+            raise HipwrightError("truncated-report", "pytest itself failed while it collected tests: see the log")
         says = "no failure" if bad else "failures"
         message = f"the report speaks of {says}, and the events of the same run of {'some' if bad else 'none'}"
         raise HipwrightError("truncated-report", message)
     if not bad:
         _complete(report, story, may_skip_all=may_skip_all)
     remarks = []
+    if story.forked is not None:
+        error = f", with {story.forked.message}" if story.forked.message else ""
+        message = f"a process that {story.forked.test} had forked came back out of it{error}, and was ended"
+        if not bad:
+            raise HipwrightError("tests-crashed", message, hint="have it end in the test: os._exit")
+        remarks.append(message)
     if ended.returncode is None:
         remarks.append(f"the test process did not end after its last test and was stopped after {ended.limit:g} s")
     else:
@@ -134,7 +142,9 @@ def _complete(report: TestReport, story: Story, *, may_skip_all: bool) -> None:
     end, collected = story.end, story.collected
     if end is None or collected is None or end.finished < len(collected) or len(report.cases) < len(collected):
         spoken = min(len(report.cases), end.finished if end else 0)
-        message = f"the report speaks of {spoken} of {len(collected or ())} tests: the session ended early"
+        # The end of the session hides which test ran when it came.
+        early = "" if story.running is None else f", while {story.running} ran"
+        message = f"the report speaks of {spoken} of {len(collected or ())} tests: the session ended early{early}"
         raise HipwrightError("truncated-report", message)
     missing = [test for test in collected if test not in story.results]
     if missing:

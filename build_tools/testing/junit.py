@@ -16,6 +16,7 @@ from defusedxml.ElementTree import fromstring
 
 from build_tools import digest
 from build_tools.errors import HipwrightError, Where
+from build_tools.files import open_regular
 from build_tools.receipts.verdict import TestCounts
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def read_report(path: Path) -> TestReport:
         ``no-report`` when there is no such file or it is empty, else as :func:`parse_report`.
     """
     try:
-        data = path.read_bytes()
+        with open_regular(path) as stream:
+            data = stream.read()
     except OSError as error:
         raise HipwrightError("no-report", f"there is no test report at {path}", where=Where(file=path)) from error
     if not data.strip():

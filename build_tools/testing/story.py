@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from build_tools.files import open_regular
 from build_tools.receipts.verdict import TestCounts
 from build_tools.testing.junit import Outcome
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["Begin", "Collected", "End", "Finish", "Result", "Start", "Story", "count", "read_story"]
+__all__ = ["Begin", "Collected", "End", "Finish", "Forked", "Result", "Start", "Story", "count", "read_story"]
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"):
@@ -69,6 +70,13 @@ class Finish(_Event, frozen=True, kw_only=True, tag="finish"):
     test: str
 
 
+class Forked(_Event, frozen=True, kw_only=True, tag="forked"):
+    """A process that a test forked came back out of it, into pytest, with this error where there was one; it was ended."""
+
+    test: str
+    message: str = ""
+
+
 class End(_Event, frozen=True, kw_only=True, tag="end"):
     """The session ended and its report is written.
 
@@ -88,7 +96,7 @@ class Story:
 
     ``collected`` is None when collection did not end; ``results`` is by test id, in the order of their ends; ``running`` names the test
     that had begun and not ended; ``end`` is None when the session did not end. ``latest`` is when the last event happened, None when
-    there is none.
+    there is none. ``forked`` is the first process that a test forked and that came back out of it.
     """
 
     collected: tuple[str, ...] | None = None
@@ -97,6 +105,7 @@ class Story:
     last: str | None = None
     end: End | None = None
     latest: float | None = None
+    forked: Forked | None = None
 
     def moment(self) -> str:
         """Return when in the run its story stops, for messages."""
@@ -109,8 +118,8 @@ class Story:
         return "before the first test" if self.collected is not None else "before tests were collected"
 
 
-_DECODER: Final[msgspec.json.Decoder[Begin | Collected | Start | Result | Finish | End]] = msgspec.json.Decoder(
-    Begin | Collected | Start | Result | Finish | End
+_DECODER: Final[msgspec.json.Decoder[Begin | Collected | Start | Result | Finish | Forked | End]] = msgspec.json.Decoder(
+    Begin | Collected | Start | Result | Finish | Forked | End
 )
 
 
@@ -132,6 +141,7 @@ class StoryReader:
         self._last: str | None = None
         self._end: End | None = None
         self._latest: float | None = None
+        self._forked: Forked | None = None
 
     def read(self) -> Story:
         """Return the story so far; its results grow with later looks, and a last line cut short has not happened yet."""
@@ -148,11 +158,12 @@ class StoryReader:
             last=self._last,
             end=self._end,
             latest=self._latest,
+            forked=self._forked,
         )
 
     def _fresh_lines(self) -> list[bytes]:
         try:
-            with self._events.open("rb") as stream:
+            with open_regular(self._events) as stream:
                 stream.seek(self._offset)
                 fresh = stream.read()
         except OSError:
@@ -161,7 +172,7 @@ class StoryReader:
         self._offset += whole
         return fresh[:whole].split(b"\n")
 
-    def _take(self, event: Begin | Collected | Start | Result | Finish | End) -> None:
+    def _take(self, event: Begin | Collected | Start | Result | Finish | Forked | End) -> None:
         self._latest = event.at
         match event:
             case Collected(tests=tests):
@@ -174,6 +185,8 @@ class StoryReader:
                 self._running, self._last = None, test
             case End():
                 self._end = event
+            case Forked():
+                self._forked = self._forked or event
             case Begin():
                 pass
 

@@ -208,6 +208,64 @@ def test_a_run_without_a_whole_report(bench: Bench, source: str, kind: OutcomeKi
     bench.ended(kind, bench.run(test_x=source))
 
 
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        pytest.param("def test_x(): raise KeyboardInterrupt\n", "ended early, while test_x.py::test_x ran", id="interrupts"),
+        pytest.param("import sys\nsys.exit(0)\n", "failed while it collected tests", id="exits-in-collection"),
+    ],
+)
+def test_a_session_that_ends_early_says_where(bench: Bench, source: str, says: str) -> None:
+    assert says in bench.ended(OutcomeKind.TRUNCATED_REPORT, bench.run(test_x=source)).message
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+@pytest.mark.parametrize(
+    ("does", "says"), [("raise ValueError('in the child')", ", with ValueError: in the child"), ("return", "")]
+)
+def test_a_process_that_comes_back_out_of_a_test_is_ended_and_told(bench: Bench, does: str, says: str) -> None:
+    source = f"""
+        import os, pathlib
+
+        def test_forks():
+            child = os.fork()
+            if child == 0:
+                {does}
+            os.waitpid(child, 0)
+
+        def test_after():
+            with pathlib.Path(os.environ["HOME"], "after").open("a") as stream:
+                stream.write("once")
+    """
+    problem = bench.ended(OutcomeKind.CRASHED, bench.run(test_x=source))
+    assert f"a process that test_x.py::test_forks had forked came back out of it{says}, and was ended" in problem.message
+    assert (bench.folder / "after").read_text(encoding="utf-8") == "once"
+
+
+PIPES = """
+    import os, pathlib
+
+    def test_puts_a_pipe_there(request):
+        path = pathlib.Path(request.config.option.xmlpath).with_name("{name}")
+        def put():
+            path.unlink()
+            os.mkfifo(path)
+        request.config.add_cleanup(put) if path.suffix == ".xml" else put()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+@pytest.mark.parametrize("name", [test_runs.REPORT_NAME, test_runs.EVENTS_NAME])
+def test_a_pipe_in_place_of_a_report_is_no_report_and_is_not_waited_for(bench: Bench, name: str) -> None:
+    bench.ended(OutcomeKind.NO_REPORT, bench.run(test_x=PIPES.format(name=name)))
+
+
+def test_a_clock_that_a_test_has_put_in_place_of_ours_ends_no_run(bench: Bench) -> None:
+    outcome = bench.run(test_x="import time\ndef test_a(): time.monotonic = lambda: 0.0\ndef test_b(): pass\n")
+    assert outcome.passed
+    assert outcome.story.latest != 0.0
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limit")
 def test_a_disk_that_is_full(bench: Bench) -> None:
     """A limit on the size of files makes each write fail as a full disk does."""
