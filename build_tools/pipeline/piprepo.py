@@ -14,7 +14,7 @@ from build_tools.environments.request import EnvironmentRequest
 from build_tools.errors import HipwrightError
 from build_tools.files import temporary_folder
 from build_tools.index.layout import HTML_TYPE, SIMPLE, SNAPSHOT
-from build_tools.pipeline.uploading import shown_rows
+from build_tools.pipeline.uploading import SHOWN_COLUMNS, shown_rows
 from build_tools.publish.current import ASK_EVERY_TIME
 from build_tools.publish.run_files import plan_run_files, put_run_files
 from build_tools.types import ObjectKey
@@ -99,7 +99,7 @@ def publish_by_piprepo(
     }
     note = f"page: {place.index_url(store)}\nno papers and no side files: an index of piprepo's has no place for them"
     shown = shown_rows(rows, dry=settings.dry_run)
-    workplace.console.table(f"Wheels of the run {settings.run_id}, by piprepo", ("file", "size", "what"), shown, note=note)
+    workplace.console.table(f"Wheels of the run {settings.run_id}, by piprepo", SHOWN_COLUMNS, shown, note=note)
     return {"upload": document}
 
 

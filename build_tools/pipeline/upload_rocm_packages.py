@@ -9,7 +9,7 @@ from build_tools.config.targets import family_of_group, known_targets, offers
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.provenance import papers_of_packages
 from build_tools.pipeline.publishing import install_lines
-from build_tools.pipeline.uploading import carry_into, destination, file_rows, plan_into, refuse_inside, shown_rows
+from build_tools.pipeline.uploading import SHOWN_COLUMNS, carry_into, destination, file_rows, plan_into, refuse_inside, shown_rows
 from build_tools.publish.rocm_packages import extras_to_install, read_packages
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _tell(packages: PackageSet, document: Mapping[str, Any], workplace: Workplac
     if packages.receipt.form == "device" and devices and "device-" not in document["requirement"]:
         more += "these lines bring no code for a GPU, add the extra for yours:\n"
     note = f"page: {document['find_links_url']}\n{more}{document['install']['pip']}\n{document['install']['uv']}"
-    workplace.console.table(title, ("file", "size", "what"), rows, note=note)
+    workplace.console.table(title, SHOWN_COLUMNS, rows, note=note)
 
 
 def _by_number(extra: str) -> tuple[str, int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.pipeline.publishing import install_lines
-from build_tools.pipeline.uploading import file_rows, shown_rows
+from build_tools.pipeline.uploading import SHOWN_COLUMNS, file_rows, shown_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,4 +76,4 @@ def _tell(document: Mapping[str, Any], workplace: Workplace) -> None:
     lines.append(f"{'would write' if dry else 'wrote'} {count} object{'' if count == 1 else 's'}")
     lines += [line["pip"] for line in document["install"].values()]
     title = f"Wheels of the run {document['run_id']} for {document['artifact_group']}"
-    workplace.console.table(title, ("file", "size", "what"), shown_rows(document["files"], dry=dry), note="\n".join(lines))
+    workplace.console.table(title, SHOWN_COLUMNS, shown_rows(document["files"], dry=dry), note="\n".join(lines))

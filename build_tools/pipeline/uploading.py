@@ -31,7 +31,20 @@ if TYPE_CHECKING:
     from build_tools.types import Platform
     from build_tools.workplace import Workplace
 
-__all__ = ["Destination", "carry_into", "destination", "file_rows", "plan_into", "reason_of", "refuse_inside", "shown_rows"]
+__all__ = [
+    "SHOWN_COLUMNS",
+    "Destination",
+    "carry_into",
+    "destination",
+    "file_rows",
+    "plan_into",
+    "reason_of",
+    "refuse_inside",
+    "shown_rows",
+]
+
+SHOWN_COLUMNS: Final = ("file", "size", "sha256", "what")
+"""What a table of published files has; :func:`shown_rows` has the rows."""
 
 _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "publish": ("published", "would be published"),
@@ -203,9 +216,12 @@ def file_rows(plan: UploadPlan) -> list[dict[str, Any]]:
     ]
 
 
-def shown_rows(rows: list[dict[str, Any]], *, dry: bool) -> list[tuple[str, str, str]]:
-    """Return what becomes of each file, as rows of a table: file, size, what."""
-    return [(one["filename"], humanize.naturalsize(one["size"], binary=True), _WORDS[one["action"]][dry]) for one in rows]
+def shown_rows(rows: list[dict[str, Any]], *, dry: bool) -> list[tuple[str, str, str, str]]:
+    """Return what becomes of each file, as rows of a table with :data:`SHOWN_COLUMNS`."""
+    return [
+        (one["filename"], humanize.naturalsize(one["size"], binary=True), one["sha256"], _WORDS[one["action"]][dry])
+        for one in rows
+    ]
 
 
 def _output_dir(workplace: Workplace) -> str | None:

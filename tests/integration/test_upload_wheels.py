@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from build_tools import digest
+from build_tools.console.events import Table
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.upload_wheels import upload_wheels
 from build_tools.receipts.provenance import ProvenanceSet
@@ -86,6 +87,16 @@ def test_wheels_of_a_folder_go_into_the_outputs_of_their_run(tmp_path: Path) -> 
         info = store_of(tmp_path).head(f"{PREFIX}/{file.key}")
         assert info is not None
         assert (info.sha256, info.content_type) == (file.sha256, "application/zip")
+
+
+def test_what_was_published_is_shown_with_size_and_digest(tmp_path: Path) -> None:
+    path, _ = write_wheel(tmp_path / "dist", "torch", "2.9.0+rocm7.1")
+    place = desk(tmp_path, path)
+    (file,) = upload_wheels(place)["upload"]["files"]
+    (table,) = [event for event in memory_of(place).events if isinstance(event, Table)]
+    assert table.columns == ("file", "size", "sha256", "what")
+    assert table.rows == ((path.name, f"{path.stat().st_size / 1024:.1f} KiB", file["sha256"], "published"),)
+    assert "pip install" in table.note
 
 
 @pytest.mark.parametrize("again", [False, True])
