@@ -17,7 +17,7 @@ from build_tools.errors import HipwrightError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-__all__ = ["ARTIFACT_AXES", "hand_on", "outputs_of", "package_outputs", "wheel_outputs"]
+__all__ = ["ARTIFACT_AXES", "hand_on", "outputs_of", "package_outputs", "prove_file", "wheel_outputs"]
 
 _FILE: Final = "GITHUB_OUTPUT"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
@@ -102,6 +102,19 @@ def package_outputs(version: str, *, page: str | None = None, artifact: str | No
     """
     places = {_PACKAGES_URL: page, "rocm_packages_artifact": artifact}
     return {**{name: place for name, place in places.items() if place is not None}, "rocm_version": version}
+
+
+def prove_file(command: str, machine: Mapping[str, str]) -> None:
+    """Find out before the work of a command that what it hands on can be written: when that fails, all else is done already.
+
+    Raises
+    ------
+    HipwrightError
+        ``folder-not-writable``.
+    """
+    named = machine.get(_FILE)
+    if named and command in _OF_COMMANDS:
+        files.append_text(Path(named), "")
 
 
 def hand_on(

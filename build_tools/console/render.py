@@ -70,9 +70,7 @@ def plain_table(table: Table, width: int | None, *, colour: bool = False) -> str
     from rich.markup import escape  # noqa: PLC0415
     from rich.table import Table as RichTable  # noqa: PLC0415
 
-    grid = RichTable(
-        title=escape(table.title), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0), title_style="bold"
-    )
+    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, column in enumerate(table.columns):
         grid.add_column(escape(column), overflow="fold", no_wrap=number == 0)
     for row in table.rows:
@@ -85,6 +83,8 @@ def plain_table(table: Table, width: int | None, *, colour: bool = False) -> str
         color_system="standard" if colour else None,
     )
     with console.capture() as got:
+        # As a title of the grid it would be folded to the width of that, which a table of no rows hardly has.
+        console.print(escape(table.title), style="bold")
         console.print(grid)
     text = "\n".join(line.rstrip() for line in got.get().splitlines())
     return f"{text}\n{table.note}\n" if table.note else f"{text}\n"

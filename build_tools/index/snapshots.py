@@ -14,12 +14,14 @@ from build_tools.receipts.snapshot import IndexedFile, Snapshot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from build_tools.receipts.snapshot import RetiredFile
     from build_tools.types import Sha256
 
 __all__ = [
     "by_filename",
     "by_project",
     "changed_projects",
+    "is_deleted_beside",
     "is_same",
     "merged",
     "parsed_version",
@@ -34,10 +36,20 @@ def snapshot_digest(snapshot: Snapshot) -> Sha256:
 
 
 def merged(snapshot: Snapshot, files: Iterable[IndexedFile]) -> Snapshot:
-    """Return a snapshot with files added; one of the same name takes the place of what was there."""
+    """Return a snapshot with files added; one of the same name takes the place of what was there.
+
+    A file that came back is retired no longer; where it came back under another key, that the bytes under the old one were deleted
+    stays written down, as the deletion may still be under way.
+    """
     rows = {**by_filename(snapshot), **{file.filename: file for file in files}}
-    retired = tuple(one for one in snapshot.retired if one.file.filename not in rows)
+    retired = tuple(one for one in snapshot.retired if one.file.filename not in rows or is_deleted_beside(one, rows))
     return Snapshot(files=tuple(sorted(rows.values(), key=_order)), retired=retired)
+
+
+def is_deleted_beside(one: RetiredFile, files: Mapping[str, IndexedFile]) -> bool:
+    """Return whether a file's bytes were deleted under another key than the one that it has among files by their names."""
+    now = files.get(one.file.filename)
+    return one.deleted is not None and now is not None and now.key != one.file.key
 
 
 def is_same(one: Snapshot, other: Snapshot) -> bool:

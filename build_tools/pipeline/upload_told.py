@@ -73,7 +73,10 @@ def _tell(document: Mapping[str, Any], workplace: Workplace) -> None:
         lines.append(f"papers: {', '.join(provenance['papers'])}")
         lines += [f"missing: {line}" for line in provenance["missing"]]
     count = len(document["writes"])
-    lines.append(f"{'would write' if dry else 'wrote'} {count} object{'' if count == 1 else 's'}")
+    # Pages may have been put right all the same.
+    lines.append(
+        f"{'would write' if dry else 'wrote'} {count} object{'' if count == 1 else 's'}" if count or dry else "nothing new"
+    )
     lines += [line["pip"] for line in document["install"].values()]
     title = f"Wheels of the run {document['run_id']} for {document['artifact_group']}"
     workplace.console.table(title, SHOWN_COLUMNS, shown_rows(document["files"], dry=dry), note="\n".join(lines))

@@ -50,6 +50,8 @@ def verify(workplace: Workplace) -> dict[str, Any]:
         message = f"{first.where}: {first.message} [{first.rule}]{others}"
         hint = (
             "pages are put right by nox -s rollback -- --to current --apply; files and papers come back from a copy of the store"
+            if all(finding.rule != "snapshot" for finding in findings)
+            else "until its snapshot is back, as the finding says, nothing can be published, yanked or rolled back there"
         )
         raise HipwrightError("index-findings", message, hint=hint, document=document)
     return document

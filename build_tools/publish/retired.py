@@ -21,8 +21,8 @@ __all__ = ["key_beside", "refuse_deleted", "retired_by_filename"]
 
 
 def retired_by_filename(snapshot: Snapshot) -> Mapping[str, RetiredFile]:
-    """Return the files that left an index by their names."""
-    return {one.file.filename: one for one in snapshot.retired}
+    """Return the files that left an index by their names; of two of one name, which have the same bytes, the one that was deleted."""
+    return {one.file.filename: one for one in sorted(snapshot.retired, key=lambda one: one.deleted is not None)}
 
 
 def key_beside(filename: str, sha256: Sha256, left: RetiredFile | None) -> ObjectKey:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import metadata_key
-from build_tools.index.snapshots import by_filename
+from build_tools.index.snapshots import by_filename, is_deleted_beside
 from build_tools.publish.holdings import AT_ONCE
 from build_tools.receipts.snapshot import RetiredFile, Snapshot
 
@@ -47,11 +47,9 @@ def rolled_back(current: Snapshot, past: Snapshot, *, time: str) -> Snapshot:
     if deleted:
         message = f"retention deleted files of the snapshot to go back to: {', '.join(deleted)}"
         raise HipwrightError("files-gone", message, hint="name another snapshot; nox -s rollback lists them")
-    kept = {one.file.filename: one for one in current.retired if one.file.filename not in wanted}
-    for file in current.files:
-        if file.filename not in wanted:
-            kept[file.filename] = RetiredFile(file=file, since=time, by="rollback")
-    return Snapshot(files=past.files, retired=tuple(kept[name] for name in sorted(kept)))
+    kept = [one for one in current.retired if one.file.filename not in wanted or is_deleted_beside(one, wanted)]
+    kept += [RetiredFile(file=file, since=time, by="rollback") for file in current.files if file.filename not in wanted]
+    return Snapshot(files=past.files, retired=tuple(sorted(kept, key=lambda one: (one.file.filename, one.file.key))))
 
 
 def gone_files(store: Store, place: IndexFolder, files: Iterable[IndexedFile]) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def verify_index(store: Store, place: IndexFolder, *, jobs: int, progress: Progr
     except HipwrightError as error:
         if error.code.name != "bad-index":
             raise
-        finding = look.finding("snapshot", SNAPSHOT, error.message)
+        finding = look.finding("snapshot", SNAPSHOT, f"{error.message}; {error.hint}" if error.hint else error.message)
         return IndexReport(address=look.url, projects=0, files=0, size=0, history=None, findings=(finding,))
     snapshot = current.snapshot
     if not snapshot.files:

@@ -43,7 +43,7 @@ class Change(Record, frozen=True, kw_only=True):
 
 
 class RetiredFile(Record, frozen=True, kw_only=True):
-    """A file that left an index: its name stays taken by its bytes.
+    """A file that left an index: its name stays taken by its bytes. Where it came back, one that says that it was deleted under another key.
 
     ``since`` is when it left, ``by`` what took it out; ``deleted`` is when its bytes were, None while they lie there. Times are UTC in
     ISO 8601.

@@ -118,6 +118,18 @@ def test_each_damage_is_found_and_told_by_its_rule(folder: Path, damage: Callabl
     assert rules(folder) == broken
 
 
+def test_a_damaged_snapshot_is_told_with_the_copy_that_restores_it(folder: Path) -> None:
+    place = index(folder)
+    whole = (place / "snapshot.json").read_bytes()
+    (place / "snapshot.json").write_bytes(whole[:-9])
+    with pytest.raises(HipwrightError) as caught:
+        reports(folder)
+    kept = f"snapshots/{digest.of_bytes(whole)}.json"
+    assert f"{kept}: copy it to" in caught.value.message
+    # What this says of pages would be refused for the same reason.
+    assert "--to current" not in (caught.value.hint or "")
+
+
 def test_a_requirement_that_no_offered_file_meets_is_found(tmp_path: Path) -> None:
     wheels = [
         write_wheel(tmp_path / "built", "demo", "1.0", headers="Requires-Dist: other==2.0\n"),

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from build_tools.bodies import BODIES
-from build_tools.ci.outputs import hand_on, package_outputs, wheel_outputs
+from build_tools.ci.outputs import hand_on, package_outputs, prove_file, wheel_outputs
+from build_tools.commands import Call, execute
 from build_tools.errors import HipwrightError
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS
 from build_tools.types import ProjectName
 from tests.support.publishing import write_wheel
-from tests.support.workplaces import workplace
+from tests.support.workplaces import CLONE, workplace
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from build_tools.options.commands import Command
     from build_tools.workplace import Workplace
 
 PAGE = "https://bucket.s3.amazonaws.com/7-linux/pytorch/gfx94X-dcgpu/index.html"
@@ -63,6 +66,36 @@ def test_what_earlier_steps_wrote_stays(tmp_path: Path) -> None:
     path.write_text("other=1")
     assert hand_on(package_outputs("7.10", page=PAGE), {"GITHUB_OUTPUT": str(path)}) == path
     assert read(path) == {"other": "1", "rocm_package_find_links_url": PAGE, "rocm_version": "7.10"}
+
+
+def test_a_file_that_cannot_be_written_ends_a_command_before_its_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[str] = []
+
+    def do(command: Command, *_given: object) -> dict[str, Any]:
+        done.append(command.name)
+        return {}
+
+    for name in ("upload_wheels", "verify"):
+        monkeypatch.setitem(cast("dict[str, object]", BODIES), name, do)
+
+    def status(name: str, output: Path) -> int:
+        machine = {**os.environ, "GITHUB_OUTPUT": str(output)}
+        arguments = ("--work-dir", str(tmp_path / "work"))
+        return execute(Call(command=COMMANDS[name], clone=CLONE, typed_in=tmp_path, machine=machine, arguments=arguments)).status
+
+    assert status("upload_wheels", tmp_path) != 0
+    assert "folder-not-writable" in capsys.readouterr().err
+    assert done == []
+    # What hands nothing on needs no such file.
+    assert status("verify", tmp_path) == 0
+    kept = tmp_path / "output"
+    kept.write_text("other=1\n")
+    assert status("upload_wheels", kept) == 0
+    assert done == ["verify", "upload_wheels"]
+    assert kept.read_text() == "other=1\n"
+    prove_file("upload_wheels", {})
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

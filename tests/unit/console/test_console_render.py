@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from build_tools.console.events import Console
+from build_tools.console.events import Console, Table
 from build_tools.console.pace import Pace
-from build_tools.console.render import GitHubRenderer, TerminalRenderer
+from build_tools.console.render import GitHubRenderer, TerminalRenderer, plain_table
 from build_tools.console.select import console_for
 from build_tools.errors import HipwrightError, Where
 from tests.support.workplaces import CLONE
@@ -300,3 +300,10 @@ def test_a_finding_is_pinned_to_a_run_of_github_and_says_nothing_twice_elsewhere
     people = io.StringIO()
     Console(renderer=TerminalRenderer(out=people, err=people)).annotate("error", "record", "x.whl")
     assert not people.getvalue()
+
+
+def test_a_title_is_not_folded_to_a_table_of_no_rows() -> None:
+    title = "Rolled back to e89ce815ca9c [not markup]"
+    assert plain_table(Table(title=title, columns=("what", "file"), rows=()), 80).splitlines() == [title, "what  file"]
+    (first, second, *_) = plain_table(Table(title="a b c d e f", columns=("x",), rows=(("y",),)), 6).splitlines()
+    assert (first, second) == ("a b c", "d e f")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -180,3 +181,46 @@ def test_a_channel_takes_no_other_bytes_under_a_name_that_left(tmp_path: Path, s
         bring(store, tmp_path, text="other")
     assert caught.value.code.name == "name-taken"
     assert read_current(store, PLACE).digest == before
+
+
+@WAYS
+def test_no_rollback_goes_to_the_key_of_a_deletion_after_the_file_came_back_beside_it(
+    tmp_path: Path, store: FolderStore, bringing: Callable[..., object]
+) -> None:
+    past = read_current(store, PLACE).snapshot
+    hide(store)
+    without = read_current(store, PLACE).snapshot
+    mark(store)
+    bringing(store, tmp_path)
+    # The bytes lie there still, and whoever deletes them goes on whenever it will.
+    there = read_current(store, PLACE).snapshot
+    with pytest.raises(HipwrightError) as caught:
+        rolled_back(there, past, time=TIME)
+    assert caught.value.code.name == "files-gone"
+    # Nor after the file has left once more, and come back from there.
+    away = rolled_back(there, without, time=TIME)
+    assert len({one.file.key for one in away.retired if one.file.filename == NAME}) == 2
+    assert rolled_back(away, there, time=TIME).files == there.files
+    for current in (away, rolled_back(away, there, time=TIME)):
+        with pytest.raises(HipwrightError):
+            rolled_back(current, past, time=TIME)
+    # Publishers go to neither key that is written down as deleted.
+    retain(store, lambda _there: away)
+    bringing(store, tmp_path)
+    delete(store)
+    assert by_filename(same_everywhere(store, CHANNEL))[NAME].key != f"dist/{NAME}"
+
+
+def test_a_file_may_come_back_and_leave_as_often_as_it_will(tmp_path: Path, store: FolderStore) -> None:
+    keys = []
+    for _ in range(4):
+        hide(store)
+        mark(store)
+        for one in read_current(store, PLACE).snapshot.retired:
+            if one.file.filename == NAME:
+                store.delete(PLACE.key(one.file.key))
+                store.delete(PLACE.key(f"{one.file.key}.metadata"))
+        bring(store, tmp_path)
+        keys.append(by_filename(same_everywhere(store, CHANNEL))[NAME].key)
+    assert all(one != other for one, other in itertools.pairwise(keys))
+    assert len([one for one in read_current(store, PLACE).snapshot.retired if one.file.filename == NAME]) == 1
