@@ -77,14 +77,6 @@ def _wheelhouse(session: nox.Session) -> Path:
     return folder
 
 
-def _pytest(session: nox.Session, *arguments: str, **more: str) -> None:
-    """Run pytest where only files and loopback are to be had; ``more`` goes into its environment."""
-    _install(session, "tests")
-    offline = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": _wheelhouse(session).as_uri()}
-    offline |= {"UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never"}
-    session.run("pytest", *arguments, env=offline | more)
-
-
 @nox.session
 def lint(session: nox.Session) -> None:
     """Check style, layers, dependencies, spelling and container recipes."""
@@ -109,11 +101,20 @@ def types(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the test suite, all but what needs real inputs; arguments go to pytest."""
-    _pytest(session, "-m", "not real", "--numprocesses=auto", "--dist=loadfile", *session.posargs)
+    """Run the test suite, all but what needs real inputs; arguments go to pytest, which has only files and loopback."""
+    _install(session, "tests")
+    offline = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": _wheelhouse(session).as_uri()}
+    offline |= {"UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never"}
+    session.run("pytest", "-m", "not real", "--numprocesses=auto", "--dist=loadfile", *session.posargs, env=offline)
 
 
-@nox.session(default=False)
+def _tests(session: nox.Session, *arguments: str, **more: str) -> None:
+    """Run some of the tests, in the environment of the session that runs them; ``more`` goes into its environment."""
+    command = [sys.executable, "-m", "nox", "-s", "tests", "--", *arguments]
+    session.run(*command, external=True, env=more)
+
+
+@nox.session(python=False, default=False)
 def tests_real(session: nox.Session) -> None:
     """Fetch the real inputs, then run the tests on them; `-- --tier real` takes the long ones too, the rest goes to pytest."""
     words = list(session.posargs)
@@ -122,14 +123,13 @@ def tests_real(session: nox.Session) -> None:
     fetch = [sys.executable, "-m", "nox", "-s", "inputs", "--", "--tier", tier, "--json"]
     with listing.open("w", encoding="utf-8") as stream:
         session.run(*fetch, external=True, stdout=stream, stderr=None)
-    arguments = [word for word in words if word != "--tier"]
-    _pytest(session, "tests/real", "--numprocesses=auto", "--dist=loadfile", *arguments, HIPWRIGHT_TEST_INPUTS=str(listing))
+    _tests(session, "tests/real", "-m", "real", *(word for word in words if word != "--tier"), HIPWRIGHT_TEST_INPUTS=str(listing))
 
 
-@nox.session(default=False)
+@nox.session(python=False, default=False)
 def docs(session: nox.Session) -> None:
     """Check the pages: what they name is there."""
-    _pytest(session, "tests/docs", *session.posargs)
+    _tests(session, "tests/docs", *session.posargs)
 
 
 @nox.session(name="pins", default=False)
