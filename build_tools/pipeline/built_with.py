@@ -11,19 +11,22 @@ from build_tools import digest, files
 from build_tools.builds.import_proof import prove_import
 from build_tools.errors import HipwrightError
 from build_tools.locking.packages import fetchable, fitting
+from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import plain
 from build_tools.receipts.values import BuiltAgainst
-from build_tools.testing.install import runtime_files
+from build_tools.testing.install import published_files, runtime_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from build_tools.config.project import Project
     from build_tools.pipeline.chain import Chain
+    from build_tools.pipeline.earlier_builds import EarlierBuild
     from build_tools.pipeline.engine import Making
     from build_tools.receipts.lock import LockedFile, LockedProject
     from build_tools.receipts.values import EnvironmentRecord, FlagValue
     from build_tools.types import Platform, Sha256
+    from build_tools.workplace import Workplace
 
 __all__ = [
     "against",
@@ -67,7 +70,7 @@ def inputs(chain: Chain, *, at_hand: bool) -> LockedProject:
         if build.built.bundled is not None:
             needs = msgspec.structs.replace(needs, rocm=None)
         needs = fetchable(needs, build.project, place) if at_hand else needs
-        for file in (build.file(), *runtime_files(needs, build.built.pins)):
+        for file in (_wheel_of(build, place, at_hand=at_hand), *runtime_files(needs, build.built.pins)):
             name = canonicalize_name(file.distribution)
             known = files.setdefault(name, file)
             if known.sha256 != file.sha256:
@@ -80,6 +83,15 @@ def inputs(chain: Chain, *, at_hand: bool) -> LockedProject:
             if known is file:
                 extra[file.filename] = file
     return msgspec.structs.replace(entry, owned=(*entry.owned, *extra.values()))
+
+
+def _wheel_of(build: EarlierBuild, place: Workplace, *, at_hand: bool) -> LockedFile:
+    """Return the wheel of an earlier build: where it lies in the work dir, else where it was published."""
+    if not at_hand or build.published is None or build.path.is_file():
+        return build.file()
+    wheel = JudgedWheel(filename=build.filename, sha256=build.sha256)
+    (file,) = published_files(build.published, [wheel], network=place.base.network())
+    return file
 
 
 def against(chain: Chain) -> tuple[BuiltAgainst, ...]:

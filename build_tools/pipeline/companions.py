@@ -88,8 +88,8 @@ def find_built_before(chain: Chain, chains: Sequence[Chain], received: Received)
     """
     here = [build for build in map(_of_chain, chains) if build is not None and build.python == chain.python_tag]
     here += [
-        earlier_build(done, chain.workplace)
-        for (_project, stage, python), done in received.items()
+        earlier_build(done, chain.workplace, published=received.get((project, Stage.PUBLISH, python)))
+        for (project, stage, python), done in received.items()
         if stage is Stage.BUILD and python == chain.python_tag
     ]
     if Stage.BUILD in chain.done:
@@ -115,7 +115,10 @@ def find_built_before(chain: Chain, chains: Sequence[Chain], received: Received)
 
 
 def _of_chain(chain: Chain) -> EarlierBuild | None:
-    return earlier_build(chain.done[Stage.BUILD], chain.workplace, lock=chain.locked()) if Stage.BUILD in chain.done else None
+    if Stage.BUILD not in chain.done:
+        return None
+    published = chain.done.get(Stage.PUBLISH)
+    return earlier_build(chain.done[Stage.BUILD], chain.workplace, lock=chain.locked(), published=published)
 
 
 def _find(

@@ -12,7 +12,7 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.pipeline.engine import RECEIPT, Done, verify_outputs
 from build_tools.receipts.lock import LockedFile
 from build_tools.receipts.record import read_record
-from build_tools.receipts.stage import BuildResult, LockedResult, StageReceipt
+from build_tools.receipts.stage import BuildResult, LockedResult, PublishResult, StageReceipt
 from build_tools.types import ProjectName, Sha256, Stage
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from build_tools.config.project import Project
     from build_tools.receipts.lock import LockedProject
+    from build_tools.receipts.snapshot import PublishedIndex
     from build_tools.receipts.values import BuiltWheels, WheelFile
     from build_tools.workplace import Workplace
 
@@ -29,12 +30,16 @@ __all__ = ["EarlierBuild", "earlier_build", "earlier_builds", "targets_text"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EarlierBuild:
-    """A finished build of a project: its receipt, where that lies, and the lock that it was made from."""
+    """A finished build of a project: its receipt, where that lies, and the lock that it was made from.
+
+    ``published`` is the index that has its wheel, where that is known; a receipt from elsewhere may have come without the wheel then.
+    """
 
     project: Project
     done: Done
     built: BuiltWheels
     lock: LockedProject
+    published: PublishedIndex | None = None
 
     @property
     def wheel(self) -> WheelFile:
@@ -113,7 +118,9 @@ def targets_text(targets: Iterable[str]) -> str:
     return ";".join(targets) or "none"
 
 
-def earlier_build(done: Done, workplace: Workplace, *, lock: LockedProject | None = None) -> EarlierBuild:
+def earlier_build(
+    done: Done, workplace: Workplace, *, lock: LockedProject | None = None, published: Done | None = None
+) -> EarlierBuild:
     """Return a finished build as later ones use it.
 
     Parameters
@@ -124,6 +131,8 @@ def earlier_build(done: Done, workplace: Workplace, *, lock: LockedProject | Non
         Where projects are.
     lock
         The lock that it was made from; the one that its receipt names when not given.
+    published
+        The publish stage of its wheel, where that is done.
 
     Raises
     ------
@@ -134,7 +143,14 @@ def earlier_build(done: Done, workplace: Workplace, *, lock: LockedProject | Non
     if not isinstance(receipt.result, BuildResult) or not receipt.result.value.wheels:
         raise HipwrightError("bad-receipt", f"{done.path} is a receipt of no built wheel", where=Where(file=done.path))
     project = load_project(workplace.external_builds, ProjectName(receipt.project))
-    return EarlierBuild(project=project, done=done, built=receipt.result.value, lock=lock or _lock_of(done))
+    result = published.receipt.result if published is not None else None
+    return EarlierBuild(
+        project=project,
+        done=done,
+        built=receipt.result.value,
+        lock=lock or _lock_of(done),
+        published=result.value if isinstance(result, PublishResult) else None,
+    )
 
 
 def earlier_builds(workplace: Workplace, project: Project, *, python: str | None) -> tuple[EarlierBuild, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -196,3 +197,20 @@ def test_the_pin_of_the_release_and_of_the_nightly_is_followed(desk: Desk) -> No
     nightly = other.nox("lock", "--projects", "sample-companion", "--sample-ref", "nightly", "--json").well()
     assert locked(nightly, "sample-companion")["commit"] == pinned(desk, "nightly")
     assert locked(nightly, "sample-companion")["base_version"] == "1.1.0a0"
+
+
+def test_both_are_tested_from_receipts_whose_wheels_stayed_where_they_were_published(
+    desk: Desk, both: Ran, tmp_path: Path
+) -> None:
+    handed = tmp_path / "receipts"
+    for row in both.document["stages"]:
+        folder = Path(row["receipt"]).parent
+        if row["stage"] in {"lock", "build", "check", "publish"}:
+            to = handed / folder.relative_to(desk.work)
+            shutil.copytree(folder, to, ignore=shutil.ignore_patterns("*.whl"))
+    here = desk.with_work("tested-elsewhere")
+    ran = here.nox("test_wheels", "--projects", ",".join(ORDER), "--from-receipt", handed, "--json").well()
+    ends = [stage["project"] for stage in ran.document["stages"] if stage["stage"] == "test" and stage["state"] == "run"]
+    assert ends == ORDER
+    assert not list(here.work.rglob("*.whl"))
+    assert both.document["versions"] == ran.document["versions"]
