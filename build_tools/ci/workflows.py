@@ -58,7 +58,7 @@ def workflows(workplace: Workplace) -> dict[str, Any]:
     rows = [(one.place, one.tool, one.rule, one.message) for one in found]
     workplace.console.table("Workflows", ("where", "who", "rule", "what"), rows, note=note)
     for one in found:
-        workplace.console.annotate("error", f"{one.tool}: {one.rule}", f"{one.place}: {one.message}")
+        workplace.console.annotate("error", f"{one.tool}: {one.rule}", one.message, file=one.file, line=one.line)
     if found:
         files = len({one.file for one in found})
         raise HipwrightError(

@@ -40,11 +40,13 @@ class Said:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Annotated:
-    """One finding, for renderers that pin such to a run; what shows tables alone has it there."""
+    """One finding, for renderers that pin such to a run, or to a line of a file of the clone; what shows tables alone has it there."""
 
     text: str
     title: str
     level: Severity
+    file: str | None = None
+    line: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -156,9 +158,9 @@ class Console:
         """Say a sentence that wants attention."""
         self.renderer.show(Said(text=self.mask(text), level="warning"))
 
-    def annotate(self, level: Severity, title: str, text: str) -> None:
-        """Pin a finding to the run where that can be done; it is shown elsewhere too."""
-        self.renderer.show(Annotated(text=self.mask(text), title=self.mask(title), level=level))
+    def annotate(self, level: Severity, title: str, text: str, *, file: str | None = None, line: int | None = None) -> None:
+        """Pin a finding to the run, or to a line of a file, where that can be done; it is shown elsewhere too."""
+        self.renderer.show(Annotated(text=self.mask(text), title=self.mask(title), level=level, file=file, line=line))
 
     def line(self, text: str) -> None:
         """Pass on an output line of a running program."""

@@ -240,8 +240,9 @@ class GitHubRenderer:
 
     def _tell(self, event: Said | Annotated) -> None:
         match event:
-            case Annotated(text=text, title=title, level=level):
-                self._command(f"::{_LEVELS[level]} title={_property(title)}::{_data(text)}")
+            case Annotated(text=text, title=title, level=level, file=file, line=line):
+                place = "" if file is None else f"file={_property(file)}," + (f"line={line}," if line else "")
+                self._command(f"::{_LEVELS[level]} {place}title={_property(title)}::{_data(text)}")
             case Said(text=text, level="warning"):
                 self._command(f"::warning::{_data(text)}")
             case _:

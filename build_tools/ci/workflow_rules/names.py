@@ -92,6 +92,34 @@ def _artifact_names(workflow: Workflow, world: World) -> Iterator[Problem]:
             return
 
 
+def _own_groups(workflow: Workflow, world: World) -> Iterator[Problem]:
+    for purpose in world.purposes:
+        problems = [
+            Problem(line=job.line, message=f"{count} rows of {job.identity} call {job.called} in the concurrency group {group!r}")
+            for job in workflow.jobs.values()
+            for group, count in _groups(job, workflow, world, purpose).items()
+            if count > 1
+        ]
+        yield from problems
+        if problems:
+            return
+
+
+def _groups(job: Job, workflow: Workflow, world: World, purpose: str) -> Counter[str]:
+    """Return the concurrency groups that a called workflow has for the rows of a job, with how many rows have each."""
+    called = world.workflows.get(job.called or "")
+    group = None if called is None else called.node.said("concurrency", "group")
+    found: Counter[str] = Counter()
+    if called is None or group is None:
+        return found
+    for row in _rows(job, workflow, world, purpose):
+        outer = _Instance(workflow=workflow, job=job, outer=job.line, inputs=_defaults(workflow), row=row)
+        given = {name: fill(node.text or "", outer.look) for name, node in job.node.below("with").items()}
+        inner = replace(outer, workflow=called, inputs={**_defaults(called), **given}, row={})
+        found[fill(group, inner.look)] += 1
+    return found
+
+
 def _artifact(step: Step, one: _Instance, world: World) -> str:
     """Return the name that a step gives its artifact; one that a command made is told by what the command makes it of."""
     steps = {other.identity: other for other in one.job.steps if other.identity}
@@ -161,7 +189,7 @@ def _computed(text: str, workflow: Workflow, world: World, purpose: str) -> Sequ
         for path in references(inner):
             maker = workflow.jobs.get(path[1])
             said = maker.node.said("env", "HIPWRIGHT_PLATFORM") if maker is not None else None
-            return world.rows(purpose, path[-1].startswith("test"), said or "")
+            return world.rows(purpose, "test_matrix" in path[-1], said or "")
     return ()
 
 
@@ -185,5 +213,12 @@ RULES: tuple[Rule, ...] = (
         why="The second upload fails, or later jobs take the wrong wheels.",
         mend="take the name from `preflight`, or put matrix.id into it",
         judge=_artifact_names,
+    ),
+    Rule(
+        name="own-groups",
+        demands="Rows of a matrix that call a workflow with a concurrency group have each a group of their own.",
+        why="Of jobs that wait for one group GitHub keeps one and cancels the others.",
+        mend="put the inputs that differ into the group of the called workflow",
+        judge=_own_groups,
     ),
 )

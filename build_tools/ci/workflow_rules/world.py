@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 from typing import TYPE_CHECKING
 
 from build_tools.ci.matrix import Wanted, build_jobs, follow_up_jobs
@@ -50,4 +51,5 @@ def _rows(purpose: str, tests: bool, platform: str) -> Sequence[Mapping[str, str
     row, known = matrix_table().find(purpose), {one.value: one for one in Platform}
     wanted = Wanted(platforms=(known[platform],)) if platform in known else Wanted()
     builds = build_jobs(row, wanted, table=matrix_table(), runners=runner_table(), support=support_table())
-    return follow_up_jobs(builds.jobs, row, wanted, runners=runner_table()).jobs if tests else builds.jobs
+    jobs = follow_up_jobs(builds.jobs, row, wanted, runners=runner_table()).jobs if tests else builds.jobs
+    return [{name: value if isinstance(value, str) else json.dumps(value) for name, value in job.items()} for job in jobs]

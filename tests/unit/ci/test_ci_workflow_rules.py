@@ -184,6 +184,7 @@ CASES = [
     ("artifact-names", "top", "logs-${{ matrix.os }}", "logs/${{ matrix.os }}", "cannot be called"),
     ("artifact-names", "top", "      ref: ${{ matrix.pytorch_git_ref }}\n", "", "hand on the artifact 'receipts_artifact"),
     ("artifact-names", "part", "HIPWRIGHT_PYTHON: ${{ inputs.python_version }}", 'HIPWRIGHT_PYTHON: "3.12"', "hand on the artifact"),
+    ("own-groups", "part", "-${{ inputs.python_version }}-${{ inputs.ref }}\njobs", "-${{ inputs.ref }}\njobs", "rows of build call part.yml"),
     ("time-limits", "top", "    timeout-minutes: 5\n    permissions: {}\n    strategy", "    permissions: {}\n    strategy", "both"),
     ("least-rights", "top", "permissions: {}\nconcurrency", "concurrency", "does not begin with permissions"),
     ("least-rights", "top", "permissions: {}\nconcurrency", "permissions:\n  contents: read\nconcurrency", "does not begin"),

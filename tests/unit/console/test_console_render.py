@@ -293,9 +293,11 @@ def test_a_finding_is_pinned_to_a_run_of_github_and_says_nothing_twice_elsewhere
     )
     console.annotate("error", "record: a,b", "x.whl: 100%\n::error::s3cret")
     console.annotate("note", "size", "small")
+    console.annotate("error", "rule", "odd", file="a,b.yml", line=3)
     assert err.getvalue().splitlines() == [
         "::error title=record%3A a%2Cb::x.whl: 100%25%0A: :error::***",
         "::notice title=size::small",
+        "::error file=a%2Cb.yml,line=3,title=rule::odd",
     ]
     people = io.StringIO()
     Console(renderer=TerminalRenderer(out=people, err=people)).annotate("error", "record", "x.whl")
