@@ -84,6 +84,7 @@ jobs:
   rocm:
     uses: ./.github/workflows/windows-rocm.yml
     permissions:
+      actions: read
       contents: write
     secrets:
       HIPWRIGHT_NOTIFY_URLS: ${{ secrets.HIPWRIGHT_NOTIFY_URLS }}
