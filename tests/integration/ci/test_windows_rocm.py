@@ -36,7 +36,7 @@ cuda = types.SimpleNamespace(is_available=lambda: True, device_count=lambda: 0)
 EXTENSION = """
 [extension]
 extras = []
-tests = ["tests"]
+tests = ["tests/test_unit.py"]
 examples = ["example.py --steps 2"]
 """
 BACKEND = """
