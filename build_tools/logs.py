@@ -24,6 +24,9 @@ _NOT_ERRORS: Final = (
     "tip pass",
     "liberror",
     "gpg-error",
+    # What pip says around what the build of a tree said.
+    "finished with status 'error'",
+    "subprocess-exited-with-error",
 )
 
 

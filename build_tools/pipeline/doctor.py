@@ -18,6 +18,7 @@ from build_tools.pipeline.given_environment import environment_there
 from build_tools.process import printable
 from build_tools.rocm.folder import hip_version, read_folder_sdk, version_of_folder
 from build_tools.rocm.health import examine, packages_to_ask_for
+from build_tools.rocm.reach import find_reach
 from build_tools.rocm.sdk import header_doubts, missing_parts
 from build_tools.rocm.stray import NAMING, find_strays
 from build_tools.testing.fitness import worst_of
@@ -67,7 +68,7 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
         message = f"doctor judges one environment, not {len(settings.paths)}"
         raise HipwrightError("bad-option-value", message, hint="name its folder: nox -s doctor -- DIR")
     folder = Path(os.path.realpath(settings.paths[0])) if settings.paths else None
-    named = folder_asked_for(workplace) or _folder_of_machine(workplace)
+    named = folder_asked_for(workplace) or _folder_of_machine(workplace) or _folder_to_build_with(workplace)
     strays = find_strays(workplace.machine, platform=workplace.platform, but=[each for each in (folder, named) if each])
     gpus = rocm_targets(visible_devices(workplace.platform, workplace.runner, workplace.machine))
     _show_machine(strays, gpus, workplace)
@@ -76,7 +77,7 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
         "machine": {"gpus": list(gpus), "rocm": [asdict(stray) for stray in strays]},
         "findings": findings,
     }
-    hint = None
+    hint = None if named is None else f"install what {named} lacks, or name another ROCm: --rocm-path DIR"
     if folder is None and named is None:
         console.say(
             "looked at this machine alone; nox -s doctor -- DIR examines an environment, --rocm-path DIR a ROCm in a folder"
@@ -89,7 +90,7 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
         console.table(f"ROCm in {folder}", _PACKAGES, rows, note="" if rows else "no package of a ROCm is installed")
         document["environment"] = {"folder": str(folder), "packages": [asdict(one) for one in health.packages]}
         findings += [asdict(one) for one in health.ailments]
-        hint = _way_out(folder, health) if health.packages else None
+        hint = _way_out(folder, health) if health.packages else hint
     if named is not None:
         document["rocm_folder"], found = _folder(named, workplace)
         findings += found
@@ -156,6 +157,14 @@ def _folder_of_machine(workplace: Workplace) -> Path | None:
             workplace.console.say(f"{name} names {folder}, which is examined as --rocm-path would have it")
             return folder
     return None
+
+
+def _folder_to_build_with(workplace: Workplace) -> Path | None:
+    """Return the ROCm of the usual place on a machine that builds with it; None on another one, and beside an environment."""
+    settings = workplace.settings
+    if settings.role != "build" or settings.machine is not None or settings.paths:
+        return None
+    return find_reach(workplace.machine, platform=workplace.platform).folder
 
 
 def _show_machine(strays: tuple[StrayRocm, ...], gpus: tuple[str, ...], workplace: Workplace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,22 +18,32 @@ from build_tools.sources.git import Git
 from build_tools.types import CommitId, GfxTarget, Platform
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from build_tools.config.project import Project
     from build_tools.pipeline.given_environment import GivenEnvironment
     from build_tools.receipts.values import Sdk
     from build_tools.workplace import Workplace
 
-__all__ = ["prepare_build"]
+__all__ = ["ExtensionBuild", "prepare_build"]
 
 _NO_COMMIT: Final = CommitId("0" * 40)
 _NO_DATE: Final = 315_532_800
 """The first date that a zip can state."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExtensionBuild:
+    """What a build is given: its variables, and the GPU targets that it is for."""
+
+    variables: Mapping[str, str]
+    targets: tuple[GfxTarget, ...]
+
+
 def prepare_build(
     project: Project, tree: Path, place: GivenEnvironment, targets: tuple[str, ...], workplace: Workplace
-) -> dict[str, str]:
-    """Put the files that the recipe's hook generates into the tree, and return the variables of the build there.
+) -> ExtensionBuild:
+    """Put the files that the recipe's hook generates into the tree, and return what the build there is given.
 
     Parameters
     ----------
@@ -43,7 +54,7 @@ def prepare_build(
     place
         The environment that is built in.
     targets
-        The GPU targets; none for a project that has nothing to do with them.
+        The GPU targets that are wanted; those that the ROCm has code for where there are none.
     workplace
         Options, programs, console.
 
@@ -55,13 +66,14 @@ def prepare_build(
     folder = workplace.external_builds / project.name
     hooks, studio = load_hooks(folder), workplace.visual_studio
     sdk = _sdk(project, place, targets, workplace)
+    chosen = tuple(GfxTarget(name) for name in targets or (sdk.targets if sdk is not None else ()))
     commit, date = _commit(tree, workplace)
     context = BuildContext(
         project=project.name,
         version=_version(project, tree),
         rocm_version=sdk.version if sdk is not None else None,
         rocm_root=Path(sdk.root) if sdk is not None and sdk.root is not None else None,
-        targets=tuple(GfxTarget(name) for name in targets),
+        targets=chosen,
         platform=workplace.platform,
         upstream=commit,
         source_date=date,
@@ -80,7 +92,7 @@ def prepare_build(
     if generated and begins is not None:
         place_generated(generated, begins)
         workplace.console.say(f"made in {begins}, as the build of the wheel has them: {', '.join(sorted(generated))}")
-    return variables_in_environment(
+    variables = variables_in_environment(
         project,
         context,
         hooks=hooks,
@@ -89,6 +101,7 @@ def prepare_build(
         machine=workplace.machine,
         given=place.variables,
     )
+    return ExtensionBuild(variables=variables, targets=chosen)
 
 
 def _sdk(project: Project, place: GivenEnvironment, targets: tuple[str, ...], workplace: Workplace) -> Sdk | None:

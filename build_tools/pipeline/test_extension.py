@@ -9,7 +9,8 @@ from build_tools import files
 from build_tools.builds.import_proof import prove_import
 from build_tools.config.project import load_project
 from build_tools.environments.editable import EditableInstall
-from build_tools.errors import HipwrightError
+from build_tools.errors import HipwrightError, Where
+from build_tools.locking.places import wanted_targets
 from build_tools.pipeline.extension_build import prepare_build
 from build_tools.pipeline.given_environment import given_environment
 from build_tools.pipeline.hip_check import prober_of, project_targets, tree_of_project
@@ -73,6 +74,7 @@ def test_extension(workplace: Workplace) -> dict[str, Any]:
     project = load_project(workplace.external_builds, ProjectName(settings.projects[0]))
     tree = tree_of_project(project, workplace)
     studio = workplace.visual_studio
+    _refuse_without(project.extension.tests, "unit tests", project, tree)
     place = given_environment(settings.venv, workplace, flag="--venv DIR", programs=studio.path if studio is not None else ())
     folder = workplace.work_dir / "test-extension" / project.name
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,9 +95,9 @@ def test_extension(workplace: Workplace) -> dict[str, Any]:
         )
         install.prepare()
         answer, targets = _hip(project, place, workplace)
-        document["targets"] = list(targets)
-        variables = prepare_build(project, tree, place, targets, workplace)
-        document["installed"] = list(install.install(_pytest_of(place), variables))
+        build = prepare_build(project, tree, place, targets, workplace)
+        document["targets"] = list(build.targets)
+        document["installed"] = list(install.install(_pytest_of(place), build.variables))
     document["flags"] = [plain(flag) for flag in _flags(project, place, folder, log, workplace)]
     devices = devices_to_test_on(workplace, targets)
     left_out = _left_out(project, answer, workplace)
@@ -127,13 +129,23 @@ def test_extension(workplace: Workplace) -> dict[str, Any]:
 def _hip(project: Project, place: GivenEnvironment, workplace: Workplace) -> tuple[HipAnswer | None, tuple[str, ...]]:
     """Return what torch says and the GPU targets, of a project that has to do with either; none of another."""
     extension = project.extension
-    if project.build.target_variable is None and extension.detect_targets is None and not extension.hip_tests:
-        return None, ()
+    own = project.build.target_variable is not None or extension.detect_targets is not None
+    if not own and not extension.hip_tests:
+        return None, wanted_targets(workplace, project.name)
     prober = prober_of(place, workplace)
     answer = prober.ask_torch()
-    if project.build.target_variable is None and extension.detect_targets is None:
-        return answer, ()
+    if not own:
+        return answer, wanted_targets(workplace, project.name)
     return answer, project_targets(project, answer, prober, workplace)[0]
+
+
+def _refuse_without(tests: tuple[str, ...], what: str, project: Project, tree: Path) -> None:
+    """Refuse a tree that has no tests where the recipe says that they are, before anything is built."""
+    first = tests[0].partition("::")[0] if tests else "-"
+    if not first.startswith("-") and not (tree / first).exists():
+        message = f"{tree} has no {first}, where the {what} of {project.name} should be"
+        hint = f"say where they are: tests under [extension] of external-builds/{project.name}/project.toml"
+        raise HipwrightError("no-tests", message, where=Where(file=tree, key="extension.tests"), hint=hint)
 
 
 def _pytest_of(place: GivenEnvironment) -> tuple[str, ...]:

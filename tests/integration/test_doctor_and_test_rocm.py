@@ -26,6 +26,7 @@ from build_tools.receipts.record import read_record
 from build_tools.receipts.rocm_test import RocmTestReceipt
 from build_tools.receipts.values import EnvironmentRecord
 from build_tools.receipts.verdict import Verdict
+from build_tools.rocm.reach import Reach
 from build_tools.testing.choosing import VisibleDevice
 from build_tools.testing.devices import GpuDevice
 from build_tools.types import Platform, Sha256
@@ -220,6 +221,18 @@ def test_the_machine_s_own_rocm_and_a_named_folder(tmp_path: Path) -> None:
     (folder / "bin" / "hipcc").unlink()
     assert judged(tmp_path, {"ROCM_PATH": str(folder)}, paths=()).code.name == "sdk-incomplete"
     assert judged(tmp_path, paths=(), rocm_path=str(folder)).code.name == "sdk-incomplete"
+
+
+def test_half_a_rocm_in_the_usual_place_is_found_on_a_machine_that_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    half = StubSdk(without=("include/hip/hip_runtime.h",)).write_tree(tmp_path / "opt-rocm")
+    reach = Reach(platform=Platform.LINUX, folder=half, told_by="the usual place")
+    monkeypatch.setattr("build_tools.pipeline.doctor.find_reach", lambda *_, **__: reach)
+    error = judged(tmp_path, paths=(), role="build")
+    assert error.code.name == "sdk-incomplete"
+    assert f"{half} lacks the HIP header" in error.message
+    assert "--rocm-path DIR" in (error.hint or "")
+    # Programs that only run need no header.
+    assert judged(tmp_path, paths=(), role="test").code.name == "machine-unfit"
 
 
 def test_what_is_no_environment_is_told(tmp_path: Path) -> None:

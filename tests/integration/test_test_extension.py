@@ -55,6 +55,7 @@ def desk(
     *,
     unit: str = UNIT,
     available: str = "True",
+    recipe: str = RECIPE,
     requires: str = "",
     build: str = "setuptools",
     **settings: Any,  # noqa: ANN401 - as the options are
@@ -67,7 +68,7 @@ def desk(
         "tests/test_hip.py": HIP,
     }
     given = {"projects": ("ext",), "dir": {"ext": folder / "tree"}, "venv": folder / "venv", **settings}
-    recipe = RECIPE.replace('EXT_KIND = "fast"', 'EXT_KIND = "plain"')
+    recipe = recipe.replace('EXT_KIND = "fast"', 'EXT_KIND = "plain"')
     beside = {"hooks.py": HOOKS.replace("KIND}", "'fast'}")}
     torch = stub_torch(available=available)
     return extension_desk(folder, tree, torch=torch, recipe=recipe, beside=beside, machine=dict(os.environ), **given)
@@ -175,6 +176,15 @@ def test_an_owned_package_never_comes_from_the_base_index(tmp_path: Path, where:
     assert error.code.name == "requirement-missing"
     assert "triton would come from the base index" in error.message
     assert not list(site_of(tmp_path / "venv").glob("triton*"))
+
+
+def test_a_tree_without_tests_is_told_before_anything_is_installed(tmp_path: Path) -> None:
+    place = desk(tmp_path)
+    (tmp_path / "tree" / "tests" / "test_unit.py").unlink()
+    error = failed(place)
+    assert error.code.name == "no-tests"
+    assert "has no tests/test_unit.py" in error.message
+    assert not list(site_of(tmp_path / "venv").glob("ext*"))
 
 
 def test_one_project_is_tried(tmp_path: Path) -> None:

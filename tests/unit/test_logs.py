@@ -17,6 +17,8 @@ if TYPE_CHECKING:
         "  libgpg-error0 libicu72 libisl23",
         "cc -Werror=format -c a.c",
         "0 errors",
+        "  Building editable for sample (pyproject.toml): finished with status 'error'",
+        "  error: subprocess-exited-with-error",
     ],
 )
 def test_names_that_have_the_word_in_them_are_no_errors(tmp_path: Path, line: str) -> None:
