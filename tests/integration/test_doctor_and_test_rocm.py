@@ -223,7 +223,9 @@ def test_the_machine_s_own_rocm_and_a_named_folder(tmp_path: Path) -> None:
     assert judged(tmp_path, paths=(), rocm_path=str(folder)).code.name == "sdk-incomplete"
 
 
-def test_half_a_rocm_in_the_usual_place_is_found_on_a_machine_that_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_rocm_in_the_usual_place_is_found_on_a_machine_that_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     half = StubSdk(without=("include/hip/hip_runtime.h",)).write_tree(tmp_path / "opt-rocm")
     reach = Reach(platform=Platform.LINUX, folder=half, told_by="the usual place")
     monkeypatch.setattr("build_tools.pipeline.doctor.find_reach", lambda *_, **__: reach)
