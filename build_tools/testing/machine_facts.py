@@ -38,6 +38,7 @@ __all__ = [
     "parse_dpkg",
     "parse_groups",
     "parse_os_release",
+    "parse_targets_here",
     "parse_version",
     "reaches",
     "windows_driver",
@@ -48,6 +49,10 @@ _REACH_SECONDS: Final = 10.0
 _HTTPS: Final = 443
 _TOOLS: Final = ("git", "cmake", "ninja")
 _VERSION: Final = re.compile(r"\d+(?:\.\d+)+")
+_TARGET: Final = re.compile(r"\bgfx[0-9a-f]{3,5}\b")
+_NAMES_GPUS: Final = ("bin/offload-arch.exe", "lib/llvm/bin/offload-arch.exe", "bin/hipInfo.exe", "bin/amdgpu-arch.exe")
+"""Programs of a ROCm for Windows that name the GPUs of a machine, the first that is there is asked."""
+
 _RUNTIME: Final = re.compile(r"amdhip64_(\d+)\.dll", re.IGNORECASE)
 _AMDGPU: Final = Path("/sys/module/amdgpu")
 _OS_RELEASE: Final = Path("/etc/os-release")
@@ -102,7 +107,7 @@ def machine_facts(asked: Asked, *, machine: Mapping[str, str], platform: Platfor
         tools={name: version for name in _TOOLS if (version := asking.version_of(name)) is not None},
         packages=_packages(asked.packages, asking) if linux else None,
         groups=_groups(asking) if linux else None,
-        gpus=rocm_targets(visible_devices(platform, runner, machine)) if linux else None,
+        gpus=rocm_targets(visible_devices(platform, runner, machine)) if linux else _windows_gpus(reach.folder, asking),
         labels=tuple(asked.labels) or None,
         reached=reached or None,
     )
@@ -135,6 +140,15 @@ def parse_version(text: str) -> str | None:
     """
     found = _VERSION.search(text)
     return None if found is None else found[0]
+
+
+def parse_targets_here(text: str) -> tuple[str, ...]:
+    """Return the GPU targets in what a program of ROCm says of this machine, one entry for each time that it names one.
+
+    >>> parse_targets_here("device#  0" + chr(10) + "gcnArchName:  gfx1201" + chr(10)), parse_targets_here("no devices")
+    (('gfx1201',), ())
+    """
+    return tuple(_TARGET.findall(text))
 
 
 def parse_dpkg(text: str) -> dict[str, str]:
@@ -275,6 +289,13 @@ def _visual_studio(machine: Mapping[str, str], asking: _Asking, python: Path) ->
     except HipwrightError:
         return None
     return max(versions, key=lambda version: [int(part) for part in re.findall(r"\d+", version)], default="")
+
+
+def _windows_gpus(rocm: Path | None, asking: _Asking) -> tuple[str, ...] | None:
+    """Return the GPU targets that a ROCm's own program names: the driver of Windows lists none; None where there is no answer."""
+    program = next((rocm / name for name in _NAMES_GPUS if (rocm / name).is_file()), None) if rocm is not None else None
+    text = asking.text([program]) if program is not None else None
+    return None if text is None else parse_targets_here(text)
 
 
 def _system_files(machine: Mapping[str, str]) -> list[str] | None:

@@ -56,6 +56,34 @@ def test_packages_that_were_removed_are_not_there() -> None:
     assert parse_dpkg(text) == {"rocblas": "5.0.0-1"}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the program is a shell script")
+@pytest.mark.parametrize(
+    ("name", "text", "gpus"),
+    [
+        ("bin/hipInfo.exe", "echo 'device#  0'; echo 'gcnArchName:  gfx1201'", ("gfx1201",)),
+        ("lib/llvm/bin/offload-arch.exe", "echo gfx1201; echo gfx1100", ("gfx1201", "gfx1100")),
+        ("bin/hipInfo.exe", "echo no devices", ()),
+        ("bin/hipInfo.exe", "echo gfx1201; exit 1", None),
+        ("bin/other.exe", "echo gfx1201", None),
+    ],
+)
+def test_on_windows_a_program_of_the_rocm_names_the_gpus(
+    tmp_path: Path, name: str, text: str, gpus: tuple[str, ...] | None
+) -> None:
+    program = tmp_path / "rocm" / name
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
+    program.chmod(0o755)
+    facts = machine_facts(
+        Asked(disk_of=tmp_path),
+        machine={"ROCM_PATH": str(tmp_path / "rocm"), "SYSTEMROOT": str(tmp_path)},
+        platform=Platform.WINDOWS,
+        runner=Runner(environment=base_environment({"PATH": os.defpath})),
+        python=Path(sys.executable),
+    )
+    assert facts.gpus == gpus
+
+
 def test_groups_are_words() -> None:
     assert parse_groups("me video  render\n") == ("me", "video", "render")
 
