@@ -21,6 +21,7 @@ _PER_SECOND: Final = 10_000
 """Times are counted in whole tenths of milliseconds: sums of fractions would depend on their order."""
 
 _LEAST: Final = 1
+_MOST_SHARDS: Final = 1000
 _UNKNOWN_SECONDS: Final = 0.1
 """What a test is taken to need when no test was ever measured."""
 
@@ -77,6 +78,8 @@ def refuse_bad_shard(shard: int | None, num_shards: int | None) -> tuple[int, in
         return 1, 1
     if num_shards < 1:
         raise HipwrightError("bad-option-value", f"--num-shards is {num_shards}, and there is at least one shard")
+    if num_shards > _MOST_SHARDS:
+        raise HipwrightError("bad-option-value", f"--num-shards is {num_shards}, and there are {_MOST_SHARDS} at the most")
     if not 1 <= shard <= num_shards:
         message = f"there is no shard {shard} of {num_shards}"
         raise HipwrightError("bad-option-value", message, hint=f"shards are numbered from 1: 1 to {num_shards}")

@@ -167,6 +167,10 @@ def run_shard(desk: Desk, asked: Asked, prepared: Prepared) -> SuiteResult:
         seat = free.get()
         try:
             return run_file(replace(desk, seats=(seat,)), file, groups[file], prepared.skipped, first=asked.failed_first)
+        except HipwrightError as error:
+            # Earlier tests may have taken away what these need, the folder that they lie in for one: what is known is not given up.
+            why = f"{error.code.name}: {error.message}"
+            return FileEnd(tests={test: SuiteTest(outcome="not-run", message=why) for test in groups[file]})
         finally:
             free.put(seat)
 
@@ -204,10 +208,21 @@ def run_shard(desk: Desk, asked: Asked, prepared: Prepared) -> SuiteResult:
         tests=tests,
         files_left_out=prepared.files_left_out,
         file_seconds={file: round(end.loading, 2) for file, end in ends.items() if end.loading is not None},
-        problems={file: end.problem for file, end in ends.items() if end.problem is not None},
+        problems=_problems(ends, desk),
         findings=prepared.findings,
         imported=any(end.imported for end in ends.values()),
     )
+
+
+def _problems(ends: Mapping[str, FileEnd], desk: Desk) -> dict[str, str]:
+    """Return what is wrong beside tests that failed, by test file or path of the tree."""
+    found = {file: end.problem for file, end in ends.items() if end.problem is not None}
+    folder = f"{desk.suite.folder}/"
+    for name in desk.tests.changed():
+        found.setdefault(
+            name.removeprefix(folder), "it was changed or removed while the tests ran: what it tested is not what it should"
+        )
+    return found
 
 
 def _target(asked: Asked, tests: dict[str, SuiteTest]) -> str:

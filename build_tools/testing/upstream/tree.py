@@ -11,7 +11,7 @@ from build_tools.config.suite import fitting
 from build_tools.errors import HipwrightError, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from build_tools.config.suite import Suite, SuiteConfiguration
@@ -38,6 +38,8 @@ class CopiedTests:
         All Python files of that folder, relative, with forward slashes, sorted.
     sha256
         The digest of all that was copied.
+    code
+        The SHA-256 of each Python file and of the settings, by its path in the tree.
     """
 
     root: Path
@@ -45,6 +47,11 @@ class CopiedTests:
     settings: Path
     files: tuple[str, ...]
     sha256: Sha256
+    code: Mapping[str, Sha256]
+
+    def changed(self) -> tuple[str, ...]:
+        """Return the paths of code that is gone, or is not as it was copied: tests have done that to each other."""
+        return tuple(name for name, sha256 in self.code.items() if not _is_still(self.root / name, sha256))
 
 
 def copy_tests(suite: Suite, tree: Path, target: Path) -> CopiedTests:
@@ -79,11 +86,25 @@ def copy_tests(suite: Suite, tree: Path, target: Path) -> CopiedTests:
             raise HipwrightError("bad-source-tree", f"{tree} has no {name}, which its suite of tests needs", where=where)
     folder = target / suite.folder
     files = tuple(sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.py") if path.is_file()))
-    found = digest.of_folder(target)
+    found = {path.relative_to(target).as_posix(): digest.of_file(path) for path in sorted(target.rglob("*")) if path.is_file()}
     settings = target / suite.settings_file if suite.settings_file else target / "hipwright-pytest.ini"
     if not suite.settings_file:
         settings.write_text("[pytest]\njunit_family = xunit2\n", encoding="utf-8")
-    return CopiedTests(root=target, folder=folder, settings=settings, files=files, sha256=found)
+    return CopiedTests(
+        root=target,
+        folder=folder,
+        settings=settings,
+        files=files,
+        sha256=digest.of_value(sorted([name, sha256] for name, sha256 in found.items())),
+        code={name: sha256 for name, sha256 in found.items() if name.endswith(".py") or name == suite.settings_file},
+    )
+
+
+def _is_still(path: Path, sha256: Sha256) -> bool:
+    try:
+        return path.is_file() and digest.of_file(path) == sha256
+    except OSError:
+        return False
 
 
 def chosen_files(configuration: SuiteConfiguration, name: str, tests: CopiedTests, wanted: Sequence[str] = ()) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def test_balance_is_the_longest_over_the_mean() -> None:
     assert balance([0.0, 0.0]) == 1.0
 
 
-@pytest.mark.parametrize(("shard", "num_shards"), [(0, 3), (4, 3), (-1, 3), (1, 0), (1, None), (None, 3), (1, -2)])
+@pytest.mark.parametrize(("shard", "num_shards"), [(0, 3), (4, 3), (-1, 3), (1, 0), (1, None), (None, 3), (1, -2), (1, 1001)])
 def test_numbers_that_name_no_shard_are_refused(shard: int | None, num_shards: int | None) -> None:
     with pytest.raises(HipwrightError) as caught:
         refuse_bad_shard(shard, num_shards)

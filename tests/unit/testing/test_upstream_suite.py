@@ -217,6 +217,24 @@ def test_a_file_that_crashes_while_it_is_loaded_is_one_failure(site: SuiteSite) 
     assert outcomes(result.tests) == {"test_b.py::test_b": "passed", "test_dies.py": "error"}
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use is not removed there")
+@pytest.mark.parametrize(
+    ("does", "other", "ends"),
+    [
+        ("open('test_b.py', 'w').write('import toywheel\\ndef test_b(): pass\\n')", "assert 0", ["passed", "passed"]),
+        ("__import__('shutil').rmtree(os.getcwd())", "pass", ["passed", "not-run"]),
+    ],
+)
+def test_tests_that_change_other_tests_are_a_problem_and_lose_no_result(
+    site: SuiteSite, does: str, other: str, ends: list[str]
+) -> None:
+    site.write({"test_a": f"import os, toywheel\ndef test_a(): {does}\n", "test_b": f"import toywheel\ndef test_b(): {other}\n"})
+    result = site.run()
+    assert list(outcomes(result.tests).values()) == ends
+    assert "was changed or removed while the tests ran" in result.problems["test_b.py"]
+    assert not result.passed
+
+
 def test_a_source_tree_that_shadows_the_wheel_is_a_problem(site: SuiteSite) -> None:
     (site.folder / "tree" / "test" / "toywheel").mkdir(parents=True)
     (site.folder / "tree" / "test" / "toywheel" / "__init__.py").write_text("def answer():\n    return 42\n", encoding="utf-8")
