@@ -296,7 +296,10 @@ def refuse_cache_options(place: Workplace) -> Path | None:
     """
     settings = place.settings
     tool = settings.compiler_cache
-    if tool in {None, "none"}:
+    if tool == "none":
+        # Whoever says so turns off what a file or a variable says of one.
+        return None
+    if tool is None:
         if settings.compiler_cache_store is not None or settings.compiler_cache_size is not None:
             named = "--compiler-cache-store" if settings.compiler_cache_store is not None else "--compiler-cache-size"
             message = f"{named} is of a compiler cache, and none is named"

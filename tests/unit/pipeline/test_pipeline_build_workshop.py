@@ -58,6 +58,8 @@ def desk(tmp_path: Path) -> Desk:
 def test_without_a_word_there_is_no_cache(desk: Desk) -> None:
     for tool in (None, "none"):
         assert desk.means(desk.place(compiler_cache=tool)).workshop.cache is None
+    # A store that a variable of the machine names for all builds is of no use to one that wants no cache, and no fault.
+    assert desk.means(desk.place(compiler_cache="none", compiler_cache_store="s3://bucket")).workshop.cache is None
 
 
 @pytest.mark.parametrize("tool", ["ccache", "sccache"])
