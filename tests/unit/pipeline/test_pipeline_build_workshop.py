@@ -89,7 +89,7 @@ def test_a_folder_and_a_bucket_are_stores(desk: Desk) -> None:
     "settings",
     [
         {"compiler_cache_store": "/objects"},
-        {"compiler_cache": "none", "compiler_cache_size": "3G"},
+        {"compiler_cache_size": "3G"},
         {"compiler_cache": "ccache", "compiler_cache_store": "s3://bucket"},
         {"compiler_cache": "sccache", "compiler_cache_store": "https://example.invalid/x"},
         {"compiler_cache": "sccache", "compiler_cache_size": "much"},
