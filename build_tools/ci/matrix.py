@@ -18,7 +18,18 @@ if TYPE_CHECKING:
     from build_tools.config.runners import RunnerTable
     from build_tools.config.support import SupportTable
 
-__all__ = ["LeftOut", "Matrix", "Wanted", "artifact_name", "build_axes", "build_jobs", "follow_up_jobs", "split", "test_jobs"]
+__all__ = [
+    "LeftOut",
+    "Matrix",
+    "Wanted",
+    "artifact_name",
+    "build_axes",
+    "build_jobs",
+    "follow_up_jobs",
+    "group_of_families",
+    "split",
+    "test_jobs",
+]
 
 _LINE: Final = re.compile(r"(?:release/|v)?(\d+\.\d+)(?:\.\d+)?")
 _AXES: Final = frozenset({"platform", "pytorch_git_ref", "python_version", "artifact_group"})
@@ -92,7 +103,7 @@ def build_jobs(purpose: JobPurpose, wanted: Wanted, *, table: MatrixTable, runne
                         "projects": ",".join(projects),
                         "amdgpu_families": ",".join(families),
                         "test_amdgpu_families": ",".join(tested),
-                        "artifact_group": families[0] if len(families) == 1 else f"multi-arch-{purpose.release_type}",
+                        "artifact_group": group_of_families(families, purpose),
                         "release_type": purpose.release_type,
                         "build_runs_on": runners.build_label(platform, pytorch=True, fork=wanted.fork),
                         "build_image": table.images.of(platform),
@@ -163,6 +174,11 @@ def follow_up_jobs(jobs: Sequence[dict[str, Any]], purpose: JobPurpose, wanted: 
 def build_axes(*, platform: str, pytorch_git_ref: str, python_version: str, artifact_group: str) -> tuple[str, ...]:
     """Return what tells a job that builds from the others of a run, for the names of its artifacts."""
     return platform, pytorch_git_ref or "default", f"py{python_version or 'default'}", artifact_group or "all"
+
+
+def group_of_families(families: Sequence[str], purpose: JobPurpose) -> str:
+    """Return the artifact group of a set with the code of these families: the family's own name where there is one."""
+    return families[0] if len(families) == 1 else f"multi-arch-{purpose.release_type}"
 
 
 def artifact_name(kind: str, *axes: str) -> str:

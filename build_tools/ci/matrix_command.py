@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from build_tools.ci.changes import changed_files, projects_about
 from build_tools.ci.matrix import LeftOut, Matrix, Wanted, build_jobs, follow_up_jobs, split, test_jobs
 from build_tools.ci.outputs import hand_on
+from build_tools.ci.rocm_jobs import RocmJobs, rocm_jobs
 from build_tools.config.matrix import matrix_table
 from build_tools.config.project import load_project
 from build_tools.config.runners import runner_table
@@ -50,8 +51,10 @@ def matrix(workplace: Workplace, *, built_before: Callable[[Project, Sequence[Pr
     -------
     dict
         Under ``matrix``: ``enabled``, ``parts`` (each with ``include``, as a workflow's ``strategy.matrix`` takes it), ``test_parts`` (the
-        same of the jobs that test what is built), ``left_out``. A job on GitHub hands on ``enabled``, ``parts`` (their numbers),
-        ``matrix_1`` and so on, and the same of tests as ``test_enabled``, ``test_parts``, ``test_matrix_1``.
+        same of the jobs that test what is built), ``left_out``, and ``packages``: what is to be known of the ROCm packages that are built
+        against, where one platform is meant, else None. A job on GitHub hands on ``enabled``, ``parts`` (their numbers), ``matrix_1`` and
+        so on, the same of tests as ``test_enabled``, ``test_parts``, ``test_matrix_1``, and of tests of the packages as
+        ``rocm_test_enabled`` and so on; and ``packages_enabled``, ``amdgpu_families``, ``artifact_group``, ``packages_runs_on``.
 
     Raises
     ------
@@ -83,12 +86,23 @@ def matrix(workplace: Workplace, *, built_before: Callable[[Project, Sequence[Pr
     tested = found if tests else follow_up_jobs(found.jobs, purpose, wanted, runners=runner_table())
     parts = split(found.jobs, table.limit)
     test_parts = split(tested.jobs, table.limit)
-    _refuse_parts(max(len(parts), len(test_parts)), settings.max_parts, table.limit)
+    # Those who want no wheels want ROCm's packages all the same; a change that is about nothing is not about these either.
+    packages = None if tests or not (kept or table.skip_label in settings.labels) else _packages(purpose, wanted)
+    rocm_tests = packages.tests if packages else Matrix(jobs=())
+    left_out = (*left_out, *rocm_tests.left_out)
+    rocm_parts = split(rocm_tests.jobs, table.limit)
+    _refuse_parts(max(len(parts), len(test_parts), len(rocm_parts)), settings.max_parts, table.limit)
     _tell(workplace, found, left_out, parts)
     hand_on(
-        {"enabled": _word(found), "test_enabled": _word(tested)},
+        {
+            "enabled": _word(bool(found.jobs)),
+            "test_enabled": _word(bool(tested.jobs)),
+            "rocm_test_enabled": _word(bool(rocm_tests.jobs)),
+            "packages_enabled": _word(packages is not None),
+            **(packages.words if packages else {}),
+        },
         workplace.machine,
-        documents={**_numbered("", parts), **_numbered("test_", test_parts)},
+        documents={**_numbered("", parts), **_numbered("test_", test_parts), **_numbered("rocm_test_", rocm_parts)},
     )
     return {
         "matrix": {
@@ -96,13 +110,21 @@ def matrix(workplace: Workplace, *, built_before: Callable[[Project, Sequence[Pr
             "enabled": bool(found.jobs),
             "parts": [{"include": list(part)} for part in parts],
             "test_parts": [{"include": list(part)} for part in test_parts],
+            "packages": None
+            if packages is None
+            else {**packages.words, "test_parts": [{"include": list(part)} for part in rocm_parts]},
             "left_out": [{"what": one.what, "reason": one.reason} for one in left_out],
         }
     }
 
 
-def _word(found: Matrix) -> str:
-    return "true" if found.jobs else "false"
+def _packages(purpose: JobPurpose, wanted: Wanted) -> RocmJobs | None:
+    """Return the jobs about ROCm's packages; None where several platforms are meant, each of which has its own."""
+    return rocm_jobs(purpose, wanted, wanted.platforms[0], runners=runner_table()) if len(wanted.platforms) == 1 else None
+
+
+def _word(yes: bool) -> str:  # noqa: FBT001 - a word for it
+    return "true" if yes else "false"
 
 
 def _numbered(prefix: str, parts: Sequence[Sequence[dict[str, Any]]]) -> dict[str, Any]:

@@ -21,13 +21,17 @@ __all__ = ["ARTIFACT_AXES", "hand_on", "outputs_of", "package_outputs", "prove_f
 
 _FILE: Final = "GITHUB_OUTPUT"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
-_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!:/%@~\[\]-]*")
-"""A version, or an address: nothing that a shell, a workflow or a further line could be made of."""
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!:/%@~\[\],-]*")
+"""A version, an address, or names parted by commas: nothing that a shell, a workflow or a further line could be made of."""
 
 _WHEELS: Final = ("pytorch_package_find_links_url", "{distribution}_version")
 _OF_COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "fetch_artifacts": ("artifact_run_id",),
-    "matrix": ("enabled", "parts", "matrix_*", "test_enabled", "test_parts", "test_matrix_*"),
+    "matrix": (
+        *("enabled", "parts", "matrix_*", "test_enabled", "test_parts", "test_matrix_*"),
+        *("rocm_test_enabled", "rocm_test_parts", "rocm_test_matrix_*"),
+        *("packages_enabled", "packages_runs_on", "amdgpu_families", "artifact_group"),
+    ),
     "preflight": ("publishes", "role_to_assume", "aws_region", "receipts_artifact", "wheels_artifact", "results_artifact"),
     "upload_rocm_packages": ("rocm_package_find_links_url", "rocm_version", "rocm_packages_artifact"),
     **dict.fromkeys(("pipeline", "promote", "test", "upload", "upload_wheels"), _WHEELS),

@@ -102,7 +102,7 @@ def _lookup(workflow: Workflow, run: _Run) -> Callable[[tuple[str, ...]], str | 
                 declared = [workflow.inputs(trigger).get(name) for trigger in ("workflow_call", "workflow_dispatch")]
                 return next((node.said("default") or "" for node in declared if node is not None), None)
             case ("needs", job, "outputs", name):
-                return (run.results[job].outputs or {}).get(name) if job in run.results else None
+                return run.results[job].outputs.get(name) if job in run.results else None
             case _:
                 return None
 

@@ -20,13 +20,13 @@ _SERVER: Final = "https://github.com"
 
 
 class JobResult(msgspec.Struct, frozen=True):
-    """How one job ended, and what it handed on; local runners say nothing of the latter where it is nothing.
+    """How one job ended, and what it handed on.
 
     GitHub says ``cancelled`` of a job that ran past its time limit, too.
     """
 
     result: Literal["success", "failure", "cancelled", "skipped"]
-    outputs: dict[str, str] | None = None
+    outputs: dict[str, str] = {}
 
 
 class _Told(msgspec.Struct, frozen=True):

@@ -54,4 +54,4 @@ def summary(workplace: Workplace) -> dict[str, Any]:
 
 def _words(job: JobResult) -> dict[str, str]:
     """Return what a job handed on for people to read: no matrices, which are for other jobs."""
-    return {name: value for name, value in (job.outputs or {}).items() if value and not value.startswith(_JSON)}
+    return {name: value for name, value in job.outputs.items() if value and not value.startswith(_JSON)}

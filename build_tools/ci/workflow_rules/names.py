@@ -189,7 +189,7 @@ def _computed(text: str, workflow: Workflow, world: World, purpose: str) -> Sequ
         for path in references(inner):
             maker = workflow.jobs.get(path[1])
             said = maker.node.said("env", "HIPWRIGHT_PLATFORM") if maker is not None else None
-            return world.rows(purpose, "test_matrix" in path[-1], said or "")
+            return world.rows(purpose, path[-1], said or "")
     return ()
 
 

@@ -77,7 +77,8 @@ class World:
     allowed
         Commands that are none of ours.
     rows
-        The rows of the matrix of a purpose: of jobs that build, or with ``True`` that test; on one platform, or on all where it is empty.
+        The rows of a matrix of a purpose, by what its output is called: ``matrix_1`` and so on are jobs that build, ``test_matrix_1`` those
+        that test what these made, ``rocm_test_matrix_1`` those that test ROCm's packages; on one platform, or on all where it is empty.
     purposes
         What matrices are made for.
     """
@@ -88,7 +89,7 @@ class World:
     development: frozenset[str]
     clone: Path
     allowed: Sequence[AllowedRun]
-    rows: Callable[[str, bool, str], Sequence[Mapping[str, str]]]
+    rows: Callable[[str, str, str], Sequence[Mapping[str, str]]]
     purposes: Sequence[str]
 
     def commands(self, step: Step) -> tuple[Command, ...]:

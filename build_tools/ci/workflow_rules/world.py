@@ -6,7 +6,7 @@ import functools
 import json
 from typing import TYPE_CHECKING
 
-from build_tools.ci.matrix import Wanted, build_jobs, follow_up_jobs
+from build_tools.ci.matrix import Wanted, build_jobs, follow_up_jobs, test_jobs
 from build_tools.ci.workflow_file import read_workflows
 from build_tools.ci.workflow_rules.rule import World
 from build_tools.config.matrix import matrix_table
@@ -47,9 +47,13 @@ def world_of(clone: Path) -> World:
 
 
 @functools.cache
-def _rows(purpose: str, tests: bool, platform: str) -> Sequence[Mapping[str, str]]:  # noqa: FBT001 - which of two matrices
+def _rows(purpose: str, output: str, platform: str) -> Sequence[Mapping[str, str]]:
     row, known = matrix_table().find(purpose), {one.value: one for one in Platform}
     wanted = Wanted(platforms=(known[platform],)) if platform in known else Wanted()
-    builds = build_jobs(row, wanted, table=matrix_table(), runners=runner_table(), support=support_table())
-    jobs = follow_up_jobs(builds.jobs, row, wanted, runners=runner_table()).jobs if tests else builds.jobs
+    if output.startswith("rocm_test_"):
+        jobs = test_jobs(row, wanted, runners=runner_table()).jobs
+    else:
+        jobs = build_jobs(row, wanted, table=matrix_table(), runners=runner_table(), support=support_table()).jobs
+    if output.startswith("test_"):
+        jobs = follow_up_jobs(jobs, row, wanted, runners=runner_table()).jobs
     return [{name: value if isinstance(value, str) else json.dumps(value) for name, value in job.items()} for job in jobs]

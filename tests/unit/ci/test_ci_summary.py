@@ -12,6 +12,7 @@ from build_tools.errors import HipwrightError
 from tests.support.workplaces import memory_of, workplace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from build_tools.workplace import Workplace
@@ -20,7 +21,7 @@ PAGE = "https://host.invalid/1-linux/python/g/index.html"
 MACHINE = {"GITHUB_REPOSITORY": "me/mine", "GITHUB_RUN_ID": "7"}
 
 
-def place(folder: Path, jobs: dict[str, object]) -> Workplace:
+def place(folder: Path, jobs: Mapping[str, object]) -> Workplace:
     return replace(workplace(folder, results=json.dumps(jobs)), machine=MACHINE)
 
 
@@ -32,7 +33,7 @@ def test_what_jobs_handed_on_is_told_and_matrices_are_not(tmp_path: Path) -> Non
     jobs = {
         "matrix": job("success", enabled="true", matrix_1='{"include":[]}', parts="[1]"),
         "packages": job("success", rocm_package_find_links_url=PAGE, rocm_packages_artifact=""),
-        "tests": job("skipped"),
+        "tests": {"result": "skipped", "outputs": None},
     }
     here = place(tmp_path, jobs)
     run = summary(here)["run"]
