@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import humanize
@@ -11,11 +13,15 @@ from build_tools.config.channels import load_channels
 from build_tools.config.retention import load_retention
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import metadata_key
+from build_tools.index.snapshots import by_filename
 from build_tools.pipeline.index_place import index_place
 from build_tools.pipeline.retain_runs import is_of_runs, retain_runs
+from build_tools.publish.closure import requirements_of
 from build_tools.publish.current import read_current, read_snapshot
+from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.moving import move_index
-from build_tools.publish.retain import deleted, hidden, plan_retention
+from build_tools.publish.offer import offer_indexed
+from build_tools.publish.retain import Kept, RetentionPlan, deleted, hidden, plan_retention
 from build_tools.publish.verdicts import read_verdicts
 from build_tools.receipts.lock import Lock
 from build_tools.receipts.record import read_record
@@ -23,10 +29,14 @@ from build_tools.receipts.snapshot import Change
 from build_tools.stores.run_outputs import IndexFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from packaging.requirements import Requirement
 
     from build_tools.pipeline.index_place import NamedIndex
-    from build_tools.publish.retain import RetentionPlan
+    from build_tools.publish.current import Current
+    from build_tools.receipts.snapshot import IndexedFile, Snapshot
+    from build_tools.receipts.verdict import Verdict
     from build_tools.types import Sha256
     from build_tools.workplace import Workplace
 
@@ -59,16 +69,17 @@ def retain(workplace: Workplace) -> dict[str, Any]:
     now = files.utc_now()
     snapshot = read_snapshot(named.store, named.place)
     known = {file.sha256 for file in snapshot.files} | {one.file.sha256 for one in snapshot.retired}
-    plan = plan_retention(
-        snapshot,
+    planner = _Planner(
+        named=named,
         keep_days=table.of_channel(named.channel).keep_days,
         grace_days=table.grace_days,
         now=now,
         referred=_referred(named, table.keep_bytes_of, workplace),
         verdicts=read_verdicts(named.store, named.place, known),
     )
+    plan = planner.plan(snapshot)
     if settings.apply:
-        _carry_out(plan, named, now, workplace)
+        plan = _carry_out(plan, planner, workplace)
     return {"retain": _tell(plan, named, workplace)}
 
 
@@ -86,20 +97,70 @@ def _referred(named: NamedIndex, channels: Iterable[str], workplace: Workplace) 
     return found
 
 
-def _carry_out(plan: RetentionPlan, named: NamedIndex, now: str, workplace: Workplace) -> None:
-    """Hide, then write down what is deleted, then delete it; one that dies between is done again by the next."""
+@dataclass(kw_only=True, slots=True)
+class _Planner:
+    """Plans the retention of a channel for any snapshot of it: others may change it until the plan is carried out.
+
+    What files require is read from their side files, of all at once when it is asked first, and ``known`` by their bytes from then on.
+    """
+
+    named: NamedIndex
+    keep_days: int | None
+    grace_days: int
+    now: str
+    referred: Mapping[Sha256, str]
+    verdicts: Sequence[Verdict]
+    known: dict[Sha256, tuple[Requirement, ...]] = field(default_factory=dict)
+
+    def plan(self, snapshot: Snapshot) -> RetentionPlan:
+        def requires(file: IndexedFile) -> tuple[Requirement, ...]:
+            if file.sha256 not in self.known:
+                self._read([one for one in snapshot.files if one.sha256 not in self.known])
+            return self.known[file.sha256]
+
+        return plan_retention(
+            snapshot,
+            keep_days=self.keep_days,
+            grace_days=self.grace_days,
+            now=self.now,
+            referred=self.referred,
+            verdicts=self.verdicts,
+            requires=requires,
+        )
+
+    def _read(self, rows: Sequence[IndexedFile]) -> None:
+        def read(row: IndexedFile) -> tuple[Requirement, ...]:
+            return tuple(requirements_of(offer_indexed(row, store=self.named.store, place=self.named.place)))
+
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            self.known |= dict(zip((row.sha256 for row in rows), pool.map(read, rows), strict=True))
+
+
+def _carry_out(plan: RetentionPlan, planner: _Planner, workplace: Workplace) -> RetentionPlan:
+    """Hide, then write down what is deleted, then delete it; one that dies between is done again by the next.
+
+    Of what was planned only that is done which would be planned for the index as it stands when it moves; that is returned.
+    """
+    named, now = planner.named, planner.now
     store, place, say = named.store, named.place, workplace.console.say
     reason = workplace.settings.reason
-    names = {file.filename: file.sha256 for file in plan.hide}
+    names = {file.filename for file in plan.hide}
+
+    def hiding(there: Current) -> Snapshot:
+        return hidden(there.snapshot, names & {file.filename for file in planner.plan(there.snapshot).hide}, time=now)
+
+    def deleting(there: Current) -> Snapshot:
+        return deleted(there.snapshot, wanted & {one.file.filename for one in planner.plan(there.snapshot).delete}, time=now)
+
     if plan.hide:
         change = Change(action="retain", time=now, reason=reason, what=tuple(sorted({file.project for file in plan.hide})))
-        move_index(store, place, make=lambda there: hidden(there.snapshot, names, time=now), change=change, say=say)
+        move_index(store, place, make=hiding, change=change, say=say)
     there = read_current(store, place).snapshot
     lying = {one.key for one in store.list(place.dist_prefix)}
     wanted = {one.file.filename for one in plan.delete}
     if wanted:
         change = Change(action="retain", time=now, reason=reason, what=tuple(sorted(wanted)))
-        there = move_index(store, place, make=lambda there: deleted(there.snapshot, wanted, time=now), change=change, say=say)
+        there = move_index(store, place, make=deleting, change=change, say=say)
     # One that came back meanwhile is retired no longer; one that was written down and whose deletion died is taken up again.
     standing = {file.key for file in there.files}
     gone = [one.file for one in there.retired if one.by == "retain" and one.deleted is not None and one.file.key not in standing]
@@ -108,6 +169,14 @@ def _carry_out(plan: RetentionPlan, named: NamedIndex, now: str, workplace: Work
         workplace.console.progress("deleting", number, len(gone), "files")
         store.delete(metadata_key(place.key(file.key)))
         store.delete(place.key(file.key))
+    hidden_now = [one for one in plan.hide if one.filename not in by_filename(there)]
+    written_down = {one.file.key for one in there.retired if one.deleted is not None}
+    spared = [Kept(file=one, why="the index changed meanwhile") for one in plan.hide if one not in hidden_now]
+    return RetentionPlan(
+        hide=tuple(hidden_now),
+        kept=(*plan.kept, *spared),
+        delete=tuple(one for one in plan.delete if one.file.key in written_down),
+    )
 
 
 def _tell(plan: RetentionPlan, named: NamedIndex, workplace: Workplace) -> dict[str, Any]:

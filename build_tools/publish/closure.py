@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Elsewhere = Callable[[str], Iterable[str]]
     """Gives the versions of a package that the indexes hold which users name beside the channel."""
 
-__all__ = ["Closure", "judge_closure"]
+__all__ = ["Closure", "judge_closure", "requirements_of"]
 
 _SYSTEMS: Final[Mapping[str, Mapping[str, str]]] = {
     "linux": {"sys_platform": "linux", "platform_system": "Linux", "os_name": "posix"},
@@ -73,7 +73,7 @@ def judge_closure(offers: Sequence[Offer], there: Iterable[IndexedFile], *, else
     unmet: dict[str, None] = {}
     unjudged: set[str] = set()
     for offer in offers:
-        for requirement in _requirements(offer):
+        for requirement in requirements_of(offer):
             if not is_owned(requirement.name):
                 unjudged.add(canonicalize_name(requirement.name))
             elif not shelf.meets(requirement):
@@ -103,8 +103,14 @@ class _Shelf:
         return _meets(requirement.specifier, self.asked[name])
 
 
-def _requirements(offer: Offer) -> Iterator[Requirement]:
-    """Give what a wheel requires where it can be installed, with and without its extras."""
+def requirements_of(offer: Offer) -> Iterator[Requirement]:
+    """Give what a wheel requires where it can be installed, with and without its extras.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-wheel`` when its side file cannot be read.
+    """
     if offer.metadata is None:
         return
     try:

@@ -1,7 +1,8 @@
 """Retention: which files an index offers no longer, and which of those that it offered once may be deleted.
 
 A file is hidden first, by a snapshot without it, and deleted no sooner than a grace period later; its name stays taken for ever. The
-newest file of each kind never leaves, nor does what is referred to: by another channel, by a lock, or by a verdict on a file that stays.
+newest file of each kind never leaves, nor does what is referred to: by another channel, by a lock, by a verdict on a file that stays, or by
+what such a file requires.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from msgspec import structs
 
 from build_tools.index.families import family_of
 from build_tools.index.snapshots import parsed_version
+from build_tools.publish.retain_required import required_files, requires_nothing
 from build_tools.receipts.snapshot import IndexedFile, RetiredFile, Snapshot
 from build_tools.wheels.name import is_wheel_name, parse_wheel_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from build_tools.publish.retain_required import Requires
     from build_tools.receipts.verdict import Verdict
     from build_tools.types import Sha256
 
@@ -51,6 +54,7 @@ def plan_retention(
     now: str,
     referred: Mapping[Sha256, str],
     verdicts: Iterable[Verdict] = (),
+    requires: Requires = requires_nothing,
 ) -> RetentionPlan:
     """Say what retention does to an index.
 
@@ -68,24 +72,27 @@ def plan_retention(
         What is referred to from elsewhere: the SHA-256 of each file, and by what.
     verdicts
         The verdicts beside the index: files that were tested together with one that stays, stay.
+    requires
+        What each file requires: what one that stays could not be installed without stays too.
     """
     old = [file for file in snapshot.files if keep_days is not None and _days(file.uploaded, now) >= keep_days]
     newest = _newest(snapshot.files)
-    staying = {file.sha256 for file in snapshot.files if file not in old or file.filename in newest or file.sha256 in referred}
-    tested = _tested_with(staying, list(verdicts))
-    hide, kept = [], []
-    for file in old:
-        why = (
-            "the newest of its kind"
-            if file.filename in newest
-            else referred.get(file.sha256) or ("tested with a file that stays" if file.sha256 in tested else None)
-        )
-        if why is None:
-            hide.append(file)
-        else:
-            kept.append(Kept(file=file, why=why))
+    known = list(verdicts)
+    why = {file.filename: referred[file.sha256] for file in old if file.sha256 in referred}
+    why |= {file.filename: "the newest of its kind" for file in old if file.filename in newest}
+    while True:
+        hide = [file for file in old if file.filename not in why]
+        names = {file.filename for file in hide}
+        staying = [file for file in snapshot.files if file.filename not in names]
+        tested = _tested_with({file.sha256 for file in staying}, known)
+        more = {file.filename: "tested with a file that stays" for file in hide if file.sha256 in tested}
+        more = more or required_files(staying, hide, requires)
+        if not more:
+            break
+        why |= more
+    kept = tuple(Kept(file=file, why=why[file.filename]) for file in old if file.filename in why)
     there = {file.key for file in snapshot.files}
-    delete = tuple(
+    delete = [
         one
         for one in snapshot.retired
         if one.by == "retain"
@@ -94,8 +101,10 @@ def plan_retention(
         and one.file.sha256 not in referred
         and one.file.sha256 not in tested
         and _days(one.since, now) >= grace_days
-    )
-    return RetentionPlan(hide=tuple(hide), kept=tuple(kept), delete=delete)
+    ]
+    needed = required_files(staying, [one.file for one in delete], requires)
+    delete = [one for one in delete if one.file.filename not in needed]
+    return RetentionPlan(hide=tuple(hide), kept=kept, delete=tuple(delete))
 
 
 def hidden(snapshot: Snapshot, names: Collection[str], *, time: str) -> Snapshot:

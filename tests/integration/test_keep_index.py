@@ -17,6 +17,7 @@ from build_tools.publish.upload import publish_wheels
 from build_tools.receipts.record import to_json
 from build_tools.receipts.verdict import TestCounts, Verdict
 from build_tools.stores.local import FolderStore
+from tests.support.locks import write_lock
 from tests.support.publishing import Crash, tree_of, write_wheel
 from tests.support.serving import serving
 from tests.support.workplaces import workplace
@@ -298,3 +299,60 @@ def test_a_retention_that_died_while_it_deleted_is_ended_by_the_next(
     reports(folder)
     publish(folder, ("demo", VERSION, ""))
     reports(folder)
+
+
+def _audio(folder: Path) -> None:
+    wheel = write_wheel(folder / "audio", "torchaudio", "1.0.0+rocm7.1", headers="Requires-Dist: demo==1.0.0+rocm7.1\n")
+    store = FolderStore(folder / "store")
+    publish_wheels(
+        [wheel], store=store, prefix=PREFIX, replace=False, say=lambda _line: None, clock=lambda: "2026-01-02T00:00:00Z"
+    )
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_retention_keeps_what_a_file_requires_that_was_there_or_came_meanwhile(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    publish(folder, ("demo", "1.0.1+rocm7.1", ""), time="2026-01-03T00:00:00Z")
+    monkeypatch.setattr("build_tools.pipeline.retain_index.files.utc_now", lambda: "2026-02-01T00:00:00Z")
+    if when == "before":
+        _audio(folder)
+        found = call(retain, folder, apply=True)
+        assert found["hide"] == []
+        assert "required by torchaudio-1.0.0+rocm7.1-py3-none-any.whl" in [one["why"] for one in found["stays"]]
+    else:
+        put = FolderStore.put
+        done: list[str] = []
+
+        def come_first(store: FolderStore, key: str, *words: Any, **more: Any) -> Any:  # noqa: ANN401 - as the store has it
+            if key == f"{PREFIX}/snapshot.json" and not done:
+                done.append(key)
+                _audio(folder)
+            return put(store, key, *words, **more)
+
+        monkeypatch.setattr(FolderStore, "put", come_first)
+        found = call(retain, folder, apply=True)
+        assert done
+        assert found["hide"] == []
+        assert {"filename": FILE, "why": "the index changed meanwhile"} in found["stays"]
+    monkeypatch.undo()
+    assert FILE in (index(folder) / "index.html").read_text().replace("%2B", "+")
+    assert reports(folder)[0]["findings"] == ()
+
+
+def test_retention_keeps_what_a_lock_names_by_its_bytes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(folder, ("demo", "1.0.1+rocm7.1", ""), time="2026-01-03T00:00:00Z")
+    monkeypatch.setattr("build_tools.pipeline.retain_index.files.utc_now", lambda: "2026-02-01T00:00:00Z")
+    other = write_lock(folder / "other.json", FILE, digest.of_bytes(b"other bytes of that name"))
+    assert call(retain, folder, lock=other)["hide"] == [FILE]
+    lock = write_lock(folder / "lock.json", FILE, digest.of_file(index(folder) / "dist" / FILE))
+    found = call(retain, folder, lock=lock, apply=True)
+    assert found["hide"] == []
+    assert {"filename": FILE, "why": f"named by {lock}"} in found["stays"]
+    # Hidden without the lock, its bytes stay for as long as the lock is given.
+    assert call(retain, folder, apply=True)["hide"] == [FILE]
+    monkeypatch.setattr("build_tools.pipeline.retain_index.files.utc_now", lambda: "2026-03-01T00:00:00Z")
+    assert call(retain, folder, lock=lock, apply=True)["delete"] == []
+    assert (index(folder) / "dist" / FILE).exists()
+    assert call(retain, folder, apply=True)["delete"] == [FILE]
+    assert not (index(folder) / "dist" / FILE).exists()

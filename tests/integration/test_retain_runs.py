@@ -13,12 +13,14 @@ from build_tools import digest
 from build_tools.config.retention import load_retention
 from build_tools.errors import HipwrightError
 from build_tools.options.resolve import Resolved
+from build_tools.pipeline.promote_run import promote_run
 from build_tools.pipeline.retain_index import retain
 from build_tools.publish.retain_runs import delete_run, find_runs, judge_run
 from build_tools.publish.run_record import settle_run
 from build_tools.publish.run_references import RunReferences
 from build_tools.publish.upload import publish_wheels
 from build_tools.publish.verdicts import put_verdict
+from build_tools.publish.verify import verify_index
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.record import to_json
 from build_tools.receipts.run import RunRecord
@@ -26,6 +28,7 @@ from build_tools.receipts.verdict import PromotionRecord, TestCounts, Verdict
 from build_tools.stores.local import FolderStore
 from build_tools.stores.run_outputs import IndexFolder, RunOutputs
 from build_tools.types import Platform
+from tests.support.locks import write_lock
 from tests.support.publishing import Crash, MeddledStore, tree_of, write_wheel
 from tests.support.workplaces import workplace
 
@@ -134,7 +137,7 @@ def _record(store: Store, source: str, *wheels: JudgedWheel) -> None:
     store.put(key, record, content_type="application/json", cache_seconds=0)
 
 
-def _tested(store: Store, wheel: JudgedWheel) -> None:
+def _tested(store: Store, wheel: JudgedWheel, place: IndexFolder = CHANNEL) -> None:
     verdict = Verdict(
         project="demo",
         wheels=(wheel,),
@@ -145,7 +148,7 @@ def _tested(store: Store, wheel: JudgedWheel) -> None:
         python_version="3.12",
         platform="linux",
     )
-    put_verdict(store, CHANNEL, verdict)
+    put_verdict(store, place, verdict)
 
 
 @pytest.mark.parametrize(
@@ -250,14 +253,27 @@ def test_a_deletion_that_died_anywhere_is_ended_by_the_next(tmp_path: Path) -> N
         assert list(store.list()) == []
 
 
-def test_runs_on_the_real_server(tmp_path: Path, s3_server: S3Server) -> None:
-    store = s3_server.store(s3_server.bucket())
-    _promoted(store, fill(store, tmp_path, "1"))
-    fill(store, tmp_path, "2")
-    runs = find_runs(store, outside=["channels/nightly"])
-    assert [one.run.run_id for one in runs] == ["1", "2"]
-    references = RunReferences(addresses={store.url("1-linux/pytorch/g/"): "promoted"})
-    judged = [judge_run(one, store=store, table=load_retention(), references=references, now=NOW) for one in runs]
-    assert [one.goes for one in judged] == [False, True]
-    assert delete_run(judged[1], store=store, progress=lambda *_words: None)
-    assert {one.key.split("/")[0] for one in store.list()} == {"1-linux", "channels"}
+def test_runs_on_the_real_server_that_were_promoted_or_locked_stay_and_the_others_go(tmp_path: Path, s3_server: S3Server) -> None:
+    bucket = s3_server.bucket()
+    store = s3_server.store(bucket)
+    promoted, _, locked = (fill(store, tmp_path / run, run) for run in ("1", "2", "3"))
+    _tested(store, promoted, IndexFolder("1-linux/pytorch/g"))
+    place = workplace(tmp_path, store=f"s3://{bucket}", endpoint_url=s3_server.endpoint, platform="linux", run_id="1")
+    place = dataclasses.replace(place, machine=s3_server.machine)
+    assert promote_run(place)["promotion"]["files"]
+    lock = write_lock(tmp_path / "lock.json", locked.filename, locked.sha256)
+
+    def retained(**more: object) -> dict[str, tuple[bool, str]]:
+        settings = dataclasses.replace(place.settings, run_id="local", all_runs=True, lock=lock, **more)  # type: ignore[arg-type]
+        found = dataclasses.replace(place, resolved=Resolved(settings=settings, origins={"all_runs": "command line"}))
+        return {one["run"]: (one["goes"], one["why"]) for one in retain(found)["retain"]["runs"]}
+
+    before = {one.key for one in store.list()}
+    planned = retained()
+    assert {run: goes for run, (goes, _) in planned.items()} == {"1-linux": False, "2-linux": True, "3-linux": False}
+    assert "promoted into rehearsal" in planned["1-linux"][1]
+    assert str(lock) in planned["3-linux"][1]
+    assert {one.key for one in store.list()} == before
+    assert retained(apply=True) == planned
+    assert {one.key for one in store.list()} == {key for key in before if not key.startswith("2-linux/")}
+    assert verify_index(store, IndexFolder("channels/rehearsal"), jobs=2, progress=lambda *_words: None).findings == ()

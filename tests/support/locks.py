@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from build_tools.receipts.lock import LockedPatches, LockedProject, LockedSources, Requested, SubmodulePin
+import msgspec
+
+from build_tools.receipts.lock import Lock, LockedFile, LockedPatches, LockedProject, LockedSources, Requested, SubmodulePin
+from build_tools.receipts.record import to_json
 from build_tools.types import CommitId, Sha256, TreeId
 
-__all__ = ["locked"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["locked", "write_lock"]
 
 
 def locked(
@@ -42,3 +48,13 @@ def locked(
         hipify=None,
         rocm=None,
     )
+
+
+def write_lock(path: Path, filename: str, sha256: Sha256) -> Path:
+    """Write a lock of a project whose builds use a package file, and return it."""
+    name, version = filename.split("-")[:2]
+    file = LockedFile(
+        distribution=name, version=version, filename=filename, url=f"https://host.example/{filename}", sha256=sha256
+    )
+    path.write_bytes(to_json(Lock(projects={"user": msgspec.structs.replace(locked("user"), owned=(file,))})))
+    return path

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import msgspec
 import pytest
+from packaging.requirements import Requirement
 
 from build_tools import digest
 from build_tools.index.snapshots import merged
@@ -11,6 +14,9 @@ from build_tools.publish.retain import deleted, hidden, plan_retention
 from build_tools.receipts.check import JudgedWheel
 from build_tools.receipts.snapshot import IndexedFile, Snapshot
 from build_tools.receipts.verdict import TestCounts, Verdict
+
+if TYPE_CHECKING:
+    from build_tools.publish.retain_required import Requires
 
 OLD, NEW, NOW = "2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z", "2026-03-02T00:00:00Z"
 TAG = "cp312-cp312-manylinux_2_28_x86_64"
@@ -100,3 +106,43 @@ def test_a_file_that_comes_back_is_retired_no_longer() -> None:
     gone = hidden(index(old, newest), {old.filename}, time=NOW)
     assert [one.file.filename for one in gone.retired] == [old.filename]
     assert merged(gone, [msgspec.structs.replace(old, uploaded=NOW)]).retired == ()
+
+
+def needing(**requirements: str) -> Requires:
+    """Return what tells that each file of a project requires the same, ``VERSION`` standing for its own version."""
+
+    def requires(file: IndexedFile) -> list[Requirement]:
+        text = requirements.get(file.project, "").replace("VERSION", file.version)
+        return [Requirement(one) for one in text.split(", ") if one]
+
+    return requires
+
+
+def test_what_a_file_that_stays_requires_stays_and_what_that_requires_too() -> None:
+    audio, torch, triton = row("2.9.0", project="torchaudio"), row("2.9.0"), row("2.9.0", project="triton")
+    newer = [row("2.9.1"), row("2.9.1", project="triton")]
+    snapshot = index(audio, torch, triton, *newer)
+    assert leaving(snapshot) == {"2.9.0"}
+    requires = needing(torchaudio="torch==VERSION", torch="triton==VERSION")
+    assert leaving(snapshot, requires=requires) == set()
+    plan = plan_retention(snapshot, keep_days=30, grace_days=14, now=NOW, referred={}, requires=requires)
+    assert {one.file.project: one.why for one in plan.kept if one.file in {torch, triton}} == {
+        "torch": f"required by {audio.filename}",
+        "triton": f"required by {torch.filename}",
+    }
+    # What another one meets as well, or nobody could install together, is not needed.
+    assert leaving(snapshot, requires=needing(torchaudio="torch>=2.9")) == {"2.9.0"}
+    windows = index(row("2.9.0", project="torchaudio", tag="cp312-cp312-win_amd64"), torch, newer[0])
+    assert leaving(windows, requires=requires) == {"2.9.0"}
+    other_python = index(row("2.9.0", project="torchaudio", tag="cp313-cp313-manylinux_2_28_x86_64"), torch, newer[0])
+    assert leaving(other_python, requires=requires) == {"2.9.0"}
+    pure = index(row("2.9.0", project="torchaudio", tag="py3-none-any"), torch, newer[0])
+    assert leaving(pure, requires=requires) == set()
+
+
+def test_bytes_that_a_file_which_stays_requires_are_not_deleted() -> None:
+    torch, newest, audio = row("2.9.0"), row("2.9.1"), row("2.9.0", project="torchaudio")
+    gone = hidden(index(torch, newest, audio), {torch.filename}, time="2026-02-01T00:00:00Z")
+    for requires, deleting in ((needing(), [torch]), (needing(torchaudio="torch==VERSION"), [])):
+        plan = plan_retention(gone, keep_days=30, grace_days=14, now=NOW, referred={}, requires=requires)
+        assert [one.file for one in plan.delete] == deleting
