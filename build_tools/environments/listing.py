@@ -206,7 +206,8 @@ class Listing:
             self._demand_page(place, path, "find-links")
         page = self._page(place if path is None else path.as_uri())
         if page is None:
-            raise NotThereYet("source-unreachable", f"there is nothing at {without_query(place)}")
+            hint = f"name what is there with {self.source.option_prefix or '--'}find-links; when it is still appearing: --timeout 600"
+            raise NotThereYet("source-unreachable", f"there is nothing at {without_query(place)}", hint=hint)
         if not page.files and page.pages:
             raise self._other_kind(place, "is the root of an index, not a page of files", "find-links", "index-url")
         return page.files

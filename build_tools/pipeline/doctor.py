@@ -71,14 +71,15 @@ def doctor(workplace: Workplace) -> dict[str, Any]:
     named = folder_asked_for(workplace) or _folder_of_machine(workplace) or _folder_to_build_with(workplace)
     strays = find_strays(workplace.machine, platform=workplace.platform, but=[each for each in (folder, named) if each])
     gpus = rocm_targets(visible_devices(workplace.platform, workplace.runner, workplace.machine))
-    _show_machine(strays, gpus, workplace)
+    if settings.machine is None:
+        _show_machine(strays, gpus, workplace)
     findings: list[dict[str, str]] = []
     document: dict[str, Any] = {
         "machine": {"gpus": list(gpus), "rocm": [asdict(stray) for stray in strays]},
         "findings": findings,
     }
     hint = None if named is None else f"install what {named} lacks, or name another ROCm: --rocm-path DIR"
-    if folder is None and named is None:
+    if folder is None and named is None and settings.machine is None:
         console.say(
             "looked at this machine alone; nox -s doctor -- DIR examines an environment, --rocm-path DIR a ROCm in a folder"
         )

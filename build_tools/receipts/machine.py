@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+import msgspec
 
 from build_tools.receipts.record import Record
 
-__all__ = ["MachineFacts"]
+__all__ = ["Bytes", "MachineFacts"]
+
+Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+"""How much there is of something; never less than nothing."""
 
 
 class MachineFacts(Record, frozen=True, kw_only=True):
@@ -17,7 +22,7 @@ class MachineFacts(Record, frozen=True, kw_only=True):
     says of each host that was named whether it answered.
     """
 
-    MADE_BY: ClassVar[str | None] = "nox -s doctor -- --role test --json"
+    MADE_BY: ClassVar[str | None] = "nox -s doctor -- --role test --json prints one as fitness.facts"
 
     schema: Literal[1] = 1
     platform: Literal["linux", "windows"]
@@ -25,8 +30,8 @@ class MachineFacts(Record, frozen=True, kw_only=True):
     os_version: str | None = None
     driver: str | None = None
     rocm: str | None = None
-    memory_bytes: int | None = None
-    disk_bytes: int | None = None
+    memory_bytes: Bytes | None = None
+    disk_bytes: Bytes | None = None
     python: str | None = None
     python_venv: bool | None = None
     visual_studio: str | None = None

@@ -20,6 +20,7 @@ FAMILY_VARIABLE: Final = "ROCM_SDK_TARGET_FAMILY"
 ALL_DEVICES: Final = "device-all"
 """The extra that brings the device packages of all targets."""
 
+_OTHERS: Final = "name targets that it has, --gfx, or packages that have yours: --rocm-find-links, --rocm-index-url"
 _DEVICE: Final = "device-"
 _LIBRARIES: Final = "libraries"
 _DEVEL: Final = "rocm-sdk-devel"
@@ -105,13 +106,14 @@ def extras_for(
             message = (
                 f"{package} has no device package for {names}; it has: {', '.join(e.removeprefix(_DEVICE) for e in devices)}"
             )
-            raise HipwrightError("requirement-missing", message)
+            raise HipwrightError("requirement-missing", message, hint=_OTHERS)
         return tuple(sorted(asked | wanted))
     chosen = _of_families(families, targets, family)
     if not chosen:
         named = family or ", ".join(targets)
         has = ", ".join(extra.removeprefix(_OF_FAMILY) for extra in families)
-        raise HipwrightError("requirement-missing", f"{package} has no libraries for {named}; it has: {has}")
+        message = f"{package} has no libraries for {named}; it has: {has}"
+        raise HipwrightError("requirement-missing", message, hint=_OTHERS)
     narrower = {extra.removeprefix(_OF_FAMILY) for extra in chosen}
     narrowed = {key: {f"{key}-{name}" for name in narrower} for key in asked | {_LIBRARIES}}
     narrowed = {key: extras for key, extras in narrowed.items() if extras <= there}

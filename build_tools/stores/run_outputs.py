@@ -199,5 +199,5 @@ def run_of(key: str) -> RunOutputs | None:
 def _part(text: str, what: str) -> str:
     if not _PART.fullmatch(text) or text.endswith("."):
         message = f"the {what} {text!r} is not one plain name: letters, digits, and . _ + - after the first"
-        raise HipwrightError("bad-option-value", message)
+        raise HipwrightError("bad-option-value", message, hint=f"name the {what} alone, without folders")
     return text

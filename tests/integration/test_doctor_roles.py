@@ -12,7 +12,7 @@ from build_tools.errors import HipwrightError
 from build_tools.pipeline.doctor import doctor
 from build_tools.receipts.record import to_json
 from tests.support.machines import FACTS
-from tests.support.workplaces import workplace
+from tests.support.workplaces import memory_of, workplace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +47,18 @@ def test_a_machine_that_a_file_describes_is_judged_on_any(tmp_path: Path, platfo
     told: Any = error.document
     assert told["worst"] == "error"
     assert {point["what"] for point in told["fitness"]["points"] if point["status"] != "ok"} >= {"memory", "python"}
+
+
+def test_of_this_machine_nothing_is_said_where_another_one_is_judged(tmp_path: Path) -> None:
+    place = workplace(tmp_path, role="test", machine=described(tmp_path, FACTS["windows"]))
+    doctor(place)
+    assert not [line for line in memory_of(place).said if "GPUs:" in line or "this machine" in line]
+
+
+def test_a_machine_has_no_less_than_nothing(tmp_path: Path) -> None:
+    error = unfit(tmp_path, role="test", machine=described(tmp_path, msgspec.structs.replace(FACTS["linux"], disk_bytes=-1)))
+    assert error.code.name == "bad-receipt"
+    assert "disk_bytes" in error.message
 
 
 def test_what_doctor_found_can_be_judged_elsewhere(tmp_path: Path) -> None:
