@@ -33,7 +33,7 @@ from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
 from build_tools.options.model import OPTIONS
 from build_tools.options.option import GROUPS
 from build_tools.patches.series import SeriesFile
-from build_tools.pipeline.troubleshooting import example_rows, hip_rows, machine_rows
+from build_tools.pipeline.troubleshooting import sections
 from build_tools.receipts.check import CheckReport
 from build_tools.receipts.freshness import FreshnessReport
 from build_tools.receipts.index_report import IndexReport
@@ -367,25 +367,13 @@ def _value_schema(option: Option) -> dict[str, Any]:
 
 
 def _troubleshooting() -> str:
-    head = ("point", "roles", "found", "wanted", "fix")
-    machines = [
-        f"## A machine with {platform.value.capitalize()} that is not fit\n\n{_table(head, machine_rows(platform))}"
-        for platform in Platform
-    ]
     return _page(
         "Troubleshooting",
         "What the commands about machines and extensions print, and what mends it. Each row is printed by the command as it stands here, with "
         "what was found on the machine at hand. All error codes are among [the errors](errors.md).",
         "`nox -s doctor -- --role build` shows the points of a machine, as [a page of its own](../how-to/check-a-machine.md) tells.",
-        *machines,
-        "## HIP cannot be used\n\n" + _table(("error", "what `nox -s hip_check` says", "hint"), _code_first(hip_rows())),
-        "## Examples that did not pass\n\n"
-        + _table(("status", "what `nox -s profile` says", "hint"), _code_first(example_rows())),
+        *(f"## {section.title}\n\n{_table(section.head, section.rows)}" for section in sections()),
     )
-
-
-def _code_first(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    return [(f"`{row[0]}`", *row[1:]) for row in rows]
 
 
 def _page(title: str, *parts: str) -> str:

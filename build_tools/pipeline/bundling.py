@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from build_tools.receipts.values import BuiltWheels
     from build_tools.workplace import Workplace
 
-__all__ = ["files_inside", "refuse_bundling", "runs_with", "takes_rocm", "with_rocm_inside"]
+__all__ = ["files_inside", "refuse_bundling", "runs_with", "second_rocm", "takes_rocm", "with_rocm_inside"]
 
 _WHICH: Final = "ROCm goes into wheels that require its packages by themselves (wheel.pinned-requirements)"
 
@@ -61,15 +61,19 @@ def refuse_bundling(projects: Sequence[Project], last: Stage, workplace: Workpla
     }
     for project in projects:
         if project.sdk == "rocm" and below[project.name]:
-            others = " and ".join(below[project.name])
-            message = f"{project.name} links libraries of ROCm, and is not built with a wheel of {others} that has ROCm inside: "
-            message += "one copy for both was never proved, and two in one process break it"
-            raise HipwrightError("not-supported", message, hint=f"build {project.name} and {others} without --bundle-rocm")
+            raise second_rocm(project.name, " and ".join(below[project.name]))
     if projects and not any(takes_rocm(project) or below[project.name] for project in projects):
         names = " and ".join(project.name for project in projects)
         message = f"--bundle-rocm puts ROCm into no wheel of this command: {names} {'is' if len(projects) == 1 else 'are'} "
         message += "built without ROCm" if all(project.sdk == "none" for project in projects) else f"not for it; {_WHICH}"
         raise HipwrightError("bad-option-value", message, hint="build it without --bundle-rocm")
+
+
+def second_rocm(name: str, others: str) -> HipwrightError:
+    """Return the error for a project that links ROCm's libraries and is built with a wheel that would have them inside."""
+    message = f"{name} links libraries of ROCm, and is not built with a wheel of {others} that has ROCm inside: "
+    message += "one copy for both was never proved, and two in one process break it"
+    return HipwrightError("not-supported", message, hint=f"build {name} and {others} without --bundle-rocm")
 
 
 def files_inside(chain: Chain) -> tuple[LockedFile, ...] | None:

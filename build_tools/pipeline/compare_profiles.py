@@ -12,10 +12,12 @@ from build_tools.receipts.record import plain, read_record
 from build_tools.testing.compare_profiles import BAD_CHANGES, compare_reports, conditions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from build_tools.receipts.profile import ExampleDelta
     from build_tools.workplace import Workplace
 
-__all__ = ["compare_profiles", "limit_of"]
+__all__ = ["compare_profiles", "limit_of", "worse_than_base"]
 
 _PERCENT: Final = re.compile(r"(\d{1,4}(?:\.\d{1,3})?)\s*%?", re.ASCII)
 _COLUMNS: Final = ("example", "verdict", "before s", "after s", "change", "noise", "memory MiB", "device MiB")
@@ -80,10 +82,17 @@ def compare_profiles(workplace: Workplace) -> dict[str, Any]:
         message = "the reports have no example that ran in both"
         raise HipwrightError("no-examples", message, where=Where(file=paths[1]), document=document)
     if worse:
-        message = f"{len(worse)} of {len(deltas)} examples got worse by more than {limit * 100:g} %, or are gone; first {_sentence(worse[0])}"
-        hint = "where the machine was busy, profile again with a larger --repeat; else --fail-above says what is still good"
-        raise HipwrightError("profile-worse", message, where=Where(file=paths[1]), hint=hint, document=document)
+        error = worse_than_base(worse, len(deltas), limit, where=Where(file=paths[1]))
+        error.document = document
+        raise error
     return document
+
+
+def worse_than_base(worse: Sequence[ExampleDelta], of: int, limit: float, *, where: Where | None = None) -> HipwrightError:
+    """Return the error for examples that got worse, of so many, by more than a part of the base."""
+    message = f"{len(worse)} of {of} examples got worse by more than {limit * 100:g} %, or are gone; first {_sentence(worse[0])}"
+    hint = "where the machine was busy, profile again with a larger --repeat; else --fail-above says what is still good"
+    return HipwrightError("profile-worse", message, where=where, hint=hint)
 
 
 def _sentence(one: ExampleDelta) -> str:

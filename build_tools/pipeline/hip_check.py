@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from build_tools.testing.hip import HipAnswer
     from build_tools.workplace import Workplace
 
-__all__ = ["hip_check", "no_targets", "prober_of", "project_targets", "tree_of_project"]
+__all__ = ["hip_check", "no_targets", "no_tree", "prober_of", "project_targets", "tree_of_project"]
 
 _COLUMNS: Final = ("what", "found")
 _OFFLOAD: Final = "--offload-arch="
@@ -95,10 +95,15 @@ def tree_of_project(project: Project, workplace: Workplace) -> Path:
     own = workplace.settings.dir.get(project.name)
     tree = own or workplace.work_dir / "src" / project.name
     if not tree.is_dir():
-        session = project.name.replace("-", "_")
-        hint = f"check it out: nox -s checkout_{session}; or name a tree of your own: --{project.name}-dir DIR"
-        raise HipwrightError("stage-missing", f"there is no source tree {tree}", where=Where(file=tree), hint=hint)
+        raise no_tree(project.name, tree)
     return tree
+
+
+def no_tree(name: str, tree: Path) -> HipwrightError:
+    """Return the error for a project whose source tree is not there."""
+    session = name.replace("-", "_")
+    hint = f"check it out: nox -s checkout_{session}; or name a tree of your own: --{name}-dir DIR"
+    return HipwrightError("stage-missing", f"there is no source tree {tree}", where=Where(file=tree), hint=hint)
 
 
 def project_targets(

@@ -33,6 +33,12 @@ _NTSTATUS: Final[Mapping[int, str]] = {
 }
 
 
+_HUNG: Final = "the log has where each thread stood; a GPU that hangs needs its driver loaded anew, or the machine started anew"
+_LONG: Final = "the project.toml says how long its tests may take: time-limit-minutes"
+_CRASHED: Final = "the log has the stacks; where SIGKILL ended it, the machine was out of memory (dmesg says so)"
+_NO_REPORT: Final = "look into the log: pytest or a plugin failed, or a test ended the process"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ProcessEnd:
     """How the test process ended: its exit status, None when it was stopped at the time limit of ``limit`` seconds that ``phase`` has."""
@@ -123,14 +129,16 @@ def _unfinished(story: Story, ended: ProcessEnd) -> HipwrightError:
     if ended.returncode is None:
         limit = f"{ended.limit:g} s"
         if ended.phase == "collection":
-            return HipwrightError("tests-hung", f"the tests were not collected after {limit} and were stopped, {moment}")
+            message = f"the tests were not collected after {limit} and were stopped, {moment}"
+            return HipwrightError("tests-hung", message, hint=_HUNG)
         if ended.phase == "test":
-            return HipwrightError("tests-hung", f"the tests were stopped after {limit}, the time limit of one test, {moment}")
-        return HipwrightError("tests-timeout", f"the tests were stopped after {limit}, their time limit, {moment}")
+            message = f"the tests were stopped after {limit}, the time limit of one test, {moment}"
+            return HipwrightError("tests-hung", message, hint=_HUNG)
+        return HipwrightError("tests-timeout", f"the tests were stopped after {limit}, their time limit, {moment}", hint=_LONG)
     crashed, words = how_it_ended(ended.returncode)
     if crashed:
-        return HipwrightError("tests-crashed", f"the test process ended {words}, {moment}")
-    return HipwrightError("no-report", f"the test process ended {words} and left no whole report, {moment}")
+        return HipwrightError("tests-crashed", f"the test process ended {words}, {moment}", hint=_CRASHED)
+    return HipwrightError("no-report", f"the test process ended {words} and left no whole report, {moment}", hint=_NO_REPORT)
 
 
 def _words(ended: ProcessEnd) -> str:
