@@ -81,12 +81,14 @@ def install_sets(projects: Mapping[str, Sequence[IndexedFile]]) -> tuple[Install
 
 def _newest(projects: Mapping[str, Sequence[IndexedFile]]) -> dict[str, str]:
     """Return of each project the version that is offered, without projects that have none for the newest ROCm."""
-    offered = {project: {file.version for file in files if file.yanked is None} for project, files in projects.items()}
-    rocms = {rocm for project, versions in offered.items() for version in versions if (rocm := _rocm_of(project, version))}
-    latest = max(rocms, default=None)
+    offered = {
+        project: {version: _rocm_of(project, version) for version in {file.version for file in files if file.yanked is None}}
+        for project, files in projects.items()
+    }
+    latest = max((rocm for versions in offered.values() for rocm in versions.values() if rocm), default=None)
     found = {}
     for project, versions in offered.items():
-        fits = [version for version in versions if _rocm_of(project, version) in {None, latest}]
+        fits = [version for version, rocm in versions.items() if rocm is None or rocm == latest]
         if fits:
             found[project] = max(fits, key=parsed_version)
     return found

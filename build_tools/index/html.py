@@ -10,10 +10,11 @@ no status means.
 
 from __future__ import annotations
 
+import functools
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from build_tools.index.layout import quoted
+from build_tools.index.layout import is_plain, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -62,7 +63,7 @@ def _link(file: IndexedFile, to_index: str) -> str:
     # A quoted key has no character that HTML knows.
     words = [f'    <a href="{to_index}{quoted(file.key)}#sha256={_hex(file.sha256)}"']
     if file.requires_python is not None:
-        words.append(f'data-requires-python="{escape(file.requires_python)}"')
+        words.append(f'data-requires-python="{_escaped(file.requires_python)}"')
     if file.metadata_sha256 is not None:
         # Under PEP 714's name alone. PEP 658's is the only one that pip 22.3 to 23.1 knows, and those refuse a wheel that has it when
         # its metadata spells the name in another way than the requirement does; without it they read the wheel itself.
@@ -70,7 +71,15 @@ def _link(file: IndexedFile, to_index: str) -> str:
     if file.yanked is not None:
         # PEP 592: an attribute without a value says the same as an empty one, which not every parser tells from none.
         words.append(f'data-yanked="{escape(file.yanked)}"')
-    return f"{' '.join(words)}>{escape(file.filename)}</a><br>"
+    # Names of files have nothing to escape but in a snapshot that somebody made by hand.
+    name = file.filename if is_plain(file.filename) else escape(file.filename)
+    return f"{' '.join(words)}>{name}</a><br>"
+
+
+@functools.lru_cache
+def _escaped(text: str) -> str:
+    """Return a text escaped; very many files require the same few Pythons."""
+    return escape(text)
 
 
 def _hex(text: str) -> str:

@@ -31,6 +31,7 @@ __all__ = [
     "file_key",
     "history_key",
     "html_keys",
+    "is_plain",
     "json_keys",
     "metadata_key",
     "paper_key",
@@ -130,4 +131,9 @@ def quoted(key: str) -> str:
     Object stores and some web servers read a bare ``+`` as a space.
     """
     # Nearly every key, and :func:`urllib.parse.quote` looks at each letter of it.
-    return key.replace("+", "%2B") if _PLAIN.fullmatch(key) else quote(key, safe="/")
+    return key.replace("+", "%2B") if is_plain(key) else quote(key, safe="/")
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text has letters and marks alone that mean nothing in HTML, and in an address only ``+`` does."""
+    return _PLAIN.fullmatch(text) is not None

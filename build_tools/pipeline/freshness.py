@@ -59,7 +59,7 @@ def freshness(workplace: Workplace, *, clock: Callable[[], str] = files.utc_now)
     )
     _tell(report, workplace)
     document: dict[str, Any] = {"freshness": plain(report)}
-    wrong = [row for row in report.rows if row.state != "fresh"]
+    wrong = [row for row in report.rows if row.state not in {"fresh", "held"}]
     if wrong:
         others = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
         message = f"the channel {named.channel} does not keep what it promises: {_words(wrong[0])}{others}"
@@ -75,7 +75,8 @@ def _tell(report: FreshnessReport, workplace: Workplace) -> None:
         (row.state, row.project, row.family or "", row.platform or "", row.python or "", row.newest or "", row.uploaded or "")
         for row in report.rows
     ]
-    note = "" if rows else f"nothing is promised of this channel; it holds {report.files} files"
+    promised = any(row.state != "held" for row in report.rows)
+    note = "" if promised else f"nothing is promised of this channel; it holds {report.files} files"
     head = ("state", "project", "family", "platform", "python", "newest", "uploaded")
     workplace.console.table(f"Freshness of the channel {report.channel} at {report.time}", head, rows, note=note)
 

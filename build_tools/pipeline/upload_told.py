@@ -8,11 +8,12 @@ from build_tools.pipeline.publishing import install_lines
 from build_tools.pipeline.uploading import SHOWN_COLUMNS, file_rows, shown_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from build_tools.pipeline.uploading import Destination
     from build_tools.publish.upload_plan import UploadPlan
     from build_tools.stores.run_outputs import IndexFolder
+    from build_tools.types import ObjectKey
     from build_tools.workplace import Workplace
 
 __all__ = ["tell_upload"]
@@ -21,9 +22,12 @@ _INSTALLED: Final = 4
 """Requirements that lines which install are shown of; of more, a person knows which they want."""
 
 
-def tell_upload(plan: UploadPlan, target: Destination, place: IndexFolder, workplace: Workplace) -> dict[str, Any]:
-    """Show an upload, done or only planned, and return it as plain data."""
+def tell_upload(
+    plan: UploadPlan, target: Destination, place: IndexFolder, workplace: Workplace, *, pages: Iterable[ObjectKey] = ()
+) -> dict[str, Any]:
+    """Show an upload, done or only planned, and return it as plain data; ``pages`` are the keys of pages that were written or removed."""
     document = _document(plan, target, place, workplace)
+    document["repaired"] = sorted(frozenset(pages).difference(document["writes"]))
     _tell(document, workplace)
     return document
 
@@ -66,17 +70,30 @@ def _tell(document: Mapping[str, Any], workplace: Workplace) -> None:
     """Show the files, what is known of where they come from, where they are, and the lines that install them."""
     dry = document["dry_run"]
     lines = [f"page: {document['find_links_url']}"]
-    if any(one["action"] == "supersede" for one in document["files"]) and document["reason"]:
-        lines.append(f"{'would replace' if dry else 'replaced'} because: {document['reason']}")
+    count = sum(one["action"] == "supersede" for one in document["files"])
+    if count:
+        lines.append(f"{'would replace' if dry else 'replaced'} because: {document['reason'] or _may(document)}")
+        lines.append(
+            f"other bytes were there under {count} name{'s' * (count > 1)}: they stay beside these, and verdicts on them are void"
+        )
     provenance = document["provenance"]
     if provenance is not None:
         lines.append(f"papers: {', '.join(provenance['papers'])}")
         lines += [f"missing: {line}" for line in provenance["missing"]]
     count = len(document["writes"])
-    # Pages may have been put right all the same.
-    lines.append(
-        f"{'would write' if dry else 'wrote'} {count} object{'' if count == 1 else 's'}" if count or dry else "nothing new"
-    )
+    if count or dry:
+        lines.append(f"{'would write' if dry else 'wrote'} {count} object{'' if count == 1 else 's'}")
+    elif not document["repaired"]:
+        lines.append("nothing new")
+    if document["repaired"]:
+        lines.append(f"put right what was not as the index has it: {', '.join(document['repaired'])}")
     lines += [line["pip"] for line in document["install"].values()]
     title = f"Wheels of the run {document['run_id']} for {document['artifact_group']}"
     workplace.console.table(title, SHOWN_COLUMNS, shown_rows(document["files"], dry=dry), note="\n".join(lines))
+
+
+def _may(document: Mapping[str, Any]) -> str:
+    """Say why a run may supersede what it published before, when nobody gave a reason."""
+    kind = document["release_type"]
+    whose = "at a desk, of no release type," if kind is None else f"of the release type {kind}"
+    return f"a run {whose} may be tried again"

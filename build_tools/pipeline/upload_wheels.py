@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from build_tools.publish.offer import Offer
     from build_tools.publish.papers import Papers
     from build_tools.stores.run_outputs import IndexFolder
-    from build_tools.types import Platform
+    from build_tools.types import ObjectKey, Platform
     from build_tools.workplace import Workplace
 
 __all__ = ["upload_wheels"]
@@ -38,8 +38,8 @@ def upload_wheels(workplace: Workplace) -> dict[str, Any]:
     Returns
     -------
     dict
-        Under ``upload``: each file with what was (or would be) done with it, every key that is written, papers and what they lack, where
-        the index is, and how to install from it.
+        Under ``upload``: each file with what was (or would be) done with it, every key that is written, pages that were put right beyond
+        these, papers and what they lack, where the index is, and how to install from it.
 
     Raises
     ------
@@ -64,9 +64,10 @@ def upload_wheels(workplace: Workplace) -> dict[str, Any]:
 
         return publish_by_piprepo(wheels, offers, target, place, workplace)
     plan = plan_into(target, place, offers, current=current, papers=lambda new: _papers(new, workplace))
+    pages: list[ObjectKey] = []
     if not settings.dry_run:
-        carry_into(plan, target, place, workplace)
-    return {"upload": tell_upload(plan, target, place, workplace)}
+        carry_into(plan, target, place, workplace, wrote=pages.append)
+    return {"upload": tell_upload(plan, target, place, workplace, pages=pages)}
 
 
 def _papers(offers: Sequence[Offer], workplace: Workplace) -> Papers:

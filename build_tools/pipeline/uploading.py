@@ -18,7 +18,7 @@ from build_tools.publish.upload import carry_out
 from build_tools.publish.upload_plan import plan_upload
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from build_tools.publish.current import Current
     from build_tools.publish.offer import Offer
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from build_tools.receipts.snapshot import PublishedIndex
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import IndexFolder, RunOutputs
-    from build_tools.types import Platform
+    from build_tools.types import ObjectKey, Platform
     from build_tools.workplace import Workplace
 
 __all__ = [
@@ -187,8 +187,15 @@ def plan_into(
     )
 
 
-def carry_into(plan: UploadPlan, target: Destination, place: IndexFolder, workplace: Workplace) -> PublishedIndex:
-    """Do what a plan says.
+def carry_into(
+    plan: UploadPlan,
+    target: Destination,
+    place: IndexFolder,
+    workplace: Workplace,
+    *,
+    wrote: Callable[[ObjectKey], object] = lambda _key: None,
+) -> PublishedIndex:
+    """Do what a plan says; ``wrote`` takes the keys of pages that were written, planned or not.
 
     Raises
     ------
@@ -197,7 +204,9 @@ def carry_into(plan: UploadPlan, target: Destination, place: IndexFolder, workpl
     """
     console = workplace.console
     target.claim(workplace)
-    published = carry_out(plan, store=target.store, place=place, say=console.say, progress=console.progress, reason=target.reason)
+    published = carry_out(
+        plan, store=target.store, place=place, say=console.say, progress=console.progress, reason=target.reason, wrote=wrote
+    )
     warn_when_closed(workplace, target.store, place)
     return published
 

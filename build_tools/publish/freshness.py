@@ -18,7 +18,7 @@ from build_tools.types import Platform
 from build_tools.wheels.name import is_wheel_name, parse_wheel_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from build_tools.config.freshness import Promise
     from build_tools.receipts.freshness import FreshnessState
@@ -47,16 +47,13 @@ def judge_freshness(snapshot: Snapshot, promises: Sequence[Promise], *, now: str
     Returns
     -------
     tuple of FreshnessRow
-        One for each project, family, platform and Python that is promised, and one for each family that is there and is not.
+        One for each project, family, platform and Python that is promised, and one for each package for a GPU that is there and is not.
     """
     projects = by_project(snapshot)
     rows = []
     for promise in promises:
         for project, family, platform, python in promise.cells():
-            fits = [
-                file for file in projects.get(project, ()) if file.yanked is None and _is_for(file, Platform(platform), python)
-            ]
-            newest = max(fits, key=lambda file: (_time(file.uploaded, now) or _NEVER, file.filename), default=None)
+            newest = _newest((file for file in projects.get(project, ()) if _is_for(file, Platform(platform), python)), now)
             rows.append(
                 FreshnessRow(
                     project=project,
@@ -70,16 +67,32 @@ def judge_freshness(snapshot: Snapshot, promises: Sequence[Promise], *, now: str
                     late_after_hours=promise.late_after_hours,
                 )
             )
-    return (*rows, *_extra(projects, promises))
+    return (*rows, *_unpromised(projects, promises, now))
 
 
-def _extra(projects: Iterable[str], promises: Sequence[Promise]) -> Iterator[FreshnessRow]:
-    """Yield the packages for a GPU, of projects whose families are promised, that no promise names: a name that somebody got wrong."""
+def _unpromised(projects: Mapping[str, Sequence[IndexedFile]], promises: Sequence[Promise], now: str) -> Iterator[FreshnessRow]:
+    """Yield the packages for a GPU that no promise names; of a project whose families are promised it is a name that somebody got wrong."""
     stems = {project for promise in promises if promise.families for project in promise.projects}
     wanted = {cell[0] for promise in promises for cell in promise.cells()}
-    for name in projects:
-        if name.partition(_MARK)[0] in stems and _MARK in name and name not in wanted:
-            yield FreshnessRow(project=name, family=family_of(name), platform=None, python=None, state="extra")
+    for name, files in projects.items():
+        newest = _newest(files, now)
+        if _MARK in name and name not in wanted and newest is not None:
+            yield FreshnessRow(
+                project=name,
+                family=family_of(name),
+                platform=None,
+                python=None,
+                state="extra" if name.partition(_MARK)[0] in stems else "held",
+                newest=newest.filename,
+                uploaded=newest.uploaded,
+                hours=_hours(newest.uploaded, now),
+            )
+
+
+def _newest(files: Iterable[IndexedFile], now: str) -> IndexedFile | None:
+    """Return the file that came last of those that are offered; None when there is none."""
+    offered = [file for file in files if file.yanked is None]
+    return max(offered, key=lambda file: (_time(file.uploaded, now) or _NEVER, file.filename), default=None)
 
 
 def _is_for(file: IndexedFile, platform: Platform, python: str | None) -> bool:

@@ -61,6 +61,7 @@ def publish_pages(
     projects: Iterable[str] = (),
     whole: bool = False,
     untouched: bool = False,
+    wrote: Callable[[ObjectKey], object] = lambda _key: None,
     clock: Callable[[], str] = files.utc_now,
 ) -> Snapshot:
     """Write the pages that differ from what the current snapshot says, and return that snapshot, proved to be what they show.
@@ -81,6 +82,8 @@ def publish_pages(
         Whether every page is looked at.
     untouched
         Whether nothing was changed before: then it is believed what is noted of the store beside the pages, as to try it takes writing.
+    wrote
+        Takes the key, relative to the index, of each page that was written or removed, from several threads.
     clock
         Tells the time, UTC in ISO 8601.
 
@@ -89,7 +92,7 @@ def publish_pages(
     HipwrightError
         ``write-conflict`` when other publishers never pause; ``bad-index``.
     """
-    desk = _Desk(store=store, place=place, writer=secrets.token_hex(8), say=say, clock=clock)
+    desk = _Desk(store=store, place=place, writer=secrets.token_hex(8), say=say, wrote=wrote, clock=clock)
     asked = frozenset(projects)
     current = read_current(store, place)
     for attempt in range(_TRIES):
@@ -128,6 +131,7 @@ class _Desk:
     place: IndexFolder
     writer: str
     say: Callable[[str], None]
+    wrote: Callable[[ObjectKey], object]
     clock: Callable[[], str]
 
     def bring(self, current: Current, shown: Shown, projects: Collection[str] | None, *, first: bool) -> bool:
@@ -204,6 +208,7 @@ class _Desk:
                     self.store.delete(self._key(key))
                 else:
                     put[key] = self._write_page(key, page, seen[key]).etag
+                self.wrote(key)
 
         own = list(itertools.takewhile(lambda key: writing[key] is not None and project_of(key), writing))
         try:

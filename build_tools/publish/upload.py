@@ -130,8 +130,12 @@ def carry_out(
     progress: Progress = nobody,
     action: Action = "publish",
     reason: str | None = None,
+    wrote: Callable[[ObjectKey], object] = lambda _key: None,
 ) -> PublishedIndex:
-    """Do what a plan says, and prove it; see :func:`publish_wheels`. ``action`` and ``reason`` are what the history keeps of it."""
+    """Do what a plan says, and prove it; see :func:`publish_wheels`.
+
+    ``action`` and ``reason`` are what the history keeps of it; ``wrote`` takes the keys of pages that were written, planned or not.
+    """
     current = plan.current
     put_files(plan.transfers, store=store, place=place, say=say, progress=progress)
     if plan.papers is not None and not is_same(plan.after, plan.before):
@@ -156,7 +160,12 @@ def carry_out(
     else:
         raise HipwrightError("write-conflict", f"the index at {store.url(place.prefix)} did not stand still for {_TRIES} tries")
     final = publish_pages(
-        store, place, say=say, projects={one.offer.project for one in plan.files}, untouched=not moved and not plan.transfers
+        store,
+        place,
+        say=say,
+        projects={one.offer.project for one in plan.files},
+        untouched=not moved and not plan.transfers,
+        wrote=wrote,
     )
     published = _prove(plan, final, store=store, place=place)
     return PublishedIndex(

@@ -8,8 +8,9 @@ from build_tools.receipts.record import Record
 
 __all__ = ["FreshnessReport", "FreshnessRow", "FreshnessState"]
 
-FreshnessState = Literal["fresh", "late", "missing", "extra"]
-"""``extra`` is a package for a GPU that no promise names; all but ``fresh`` are findings."""
+FreshnessState = Literal["fresh", "late", "missing", "extra", "held"]
+"""``extra`` is a package for a GPU that is none of the families promised of its project; ``held`` is one of a project of whose families nothing
+is promised. All but ``fresh`` and ``held`` are findings."""
 
 
 class FreshnessRow(Record, frozen=True, kw_only=True):

@@ -1,4 +1,6 @@
-"""Real installers take a wheel with ``+`` in its version from what was published: over files and HTTP, by index and by flat page.
+"""Real installers take a wheel with ``+`` in its version, the highest build of it, from what was published, and a strict parser reads it.
+
+Over files and HTTP, by index and by flat page; the oldest pip is that of the oldest Python that wheels are built for.
 
 From a bucket they take it with no server before it, where its keys may end in ``/``; the real S3 server drops what lies under such keys,
 so that one behaviour is proved on the twin, and all else on the real one.
@@ -6,21 +8,27 @@ so that one behaviour is proved on the twin, and all else on the real one.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import html
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import uv
+from pypi_simple import PyPISimple
 
 from build_tools.index.people import INDEX_ADDRESS
 from build_tools.publish.current import read_current, swap
@@ -34,17 +42,19 @@ from tests.support.publishing import PUBLISHED, Crash, MeddledStore, write_wheel
 from tests.support.serving import serving
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from build_tools.receipts.snapshot import PublishedIndex
+    from build_tools.receipts.values import WheelFile
     from tests.support.s3 import S3Server
 
 VERSION = "2.9.0+rocm7.1"
 PREFIX = "7-linux/pytorch/gfx94X-dcgpu"
 
 
+@functools.cache
 def older_pip() -> list[str]:
-    """Return the command line of the pip that an older interpreter brings along, straight out of its wheel."""
+    """Return the command line of the pip that an older interpreter brings along, unpacked: out of its wheel it is compiled each time."""
     code = "import ensurepip, pathlib; print(*pathlib.Path(ensurepip.__file__).with_name('_bundled').glob('pip-*.whl'))"
     beside = sorted(map(str, Path(sys.base_prefix).parent.glob("3.10*/bin/python3.10")))
     # The last is any interpreter at all: the pip that comes with one is years older than the newest.
@@ -52,7 +62,11 @@ def older_pip() -> list[str]:
         with contextlib.suppress(OSError):
             done = subprocess.run([python, "-c", code], check=False, capture_output=True, text=True)
             if done.returncode == 0 and done.stdout.strip():
-                return [python, f"{done.stdout.strip()}/pip"]
+                folder = tempfile.mkdtemp(prefix="older-pip-")
+                atexit.register(shutil.rmtree, folder, ignore_errors=True)
+                with zipfile.ZipFile(done.stdout.strip()) as wheel:
+                    wheel.extractall(folder)
+                return [python, f"{folder}/pip"]
     pytest.skip("no interpreter here brings a pip of its own")
 
 
@@ -77,6 +91,17 @@ def install(
     )
 
 
+def demo_wheels(folder: Path) -> list[tuple[Path, WheelFile]]:
+    """Write three builds of one version, whose numbers are in another order than their letters, and neighbours of it."""
+    return [
+        write_wheel(folder, "demo_kit", VERSION, text="before any build number"),
+        write_wheel(folder, "demo_kit", VERSION, text="the ninth build", build="9-"),
+        write_wheel(folder, "demo_kit", VERSION, text="the right one", build="10-"),
+        write_wheel(folder, "demo_kit", "2.9.0+rocm7.10", text="a neighbour"),
+        write_wheel(folder, "demo_kit_more", VERSION),
+    ]
+
+
 def by_index(url: str) -> list[str]:
     return ["--index-url", url]
 
@@ -88,19 +113,25 @@ def by_page(url: str) -> list[str]:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PublishedIndex]:
     folder = tmp_path_factory.mktemp("store")
-    wheels = tmp_path_factory.mktemp("wheels")
-    built = [
-        write_wheel(wheels, "demo_kit", VERSION, text="the right one"),
-        write_wheel(wheels, "demo_kit", "2.9.0+rocm7.10", text="a neighbour"),
-        write_wheel(wheels, "demo_kit_more", VERSION),
-    ]
+    built = demo_wheels(tmp_path_factory.mktemp("wheels"))
     index = publish_wheels(built, store=FolderStore(folder), prefix=PREFIX, replace=False, say=lambda _line: None)
     return folder, index
 
 
-@pytest.mark.parametrize("tool", ["pip", "uv"])
-@pytest.mark.parametrize("form", ["index", "page"])
-@pytest.mark.parametrize("way", ["file", "http"])
+@pytest.mark.parametrize(
+    ("tool", "form", "way"),
+    [
+        # What is not here, pip by an index over HTTP, is below.
+        ("pip", "index", "file"),
+        ("pip", "page", "http"),
+        ("older pip", "index", "http"),
+        ("older pip", "page", "file"),
+        ("uv", "index", "file"),
+        ("uv", "index", "http"),
+        ("uv", "page", "file"),
+        ("uv", "page", "http"),
+    ],
+)
 def test_an_installer_takes_the_wheel(tmp_path: Path, store: tuple[Path, PublishedIndex], tool: str, form: str, way: str) -> None:
     folder, index = store
     with serving(folder, plus_is_space=True) as url:
@@ -181,15 +212,17 @@ def in_server(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> 
     return bucket_with_index(s3_server, tmp_path_factory.mktemp("wheels"))
 
 
+@pytest.fixture(scope="module")
+def behind_front(in_server: Bucket, s3_server: S3Server) -> Iterator[str]:
+    """Return the address of the index in the real server behind one that knows folders."""
+    with front(s3_server.endpoint, seen=[]) as url:
+        yield in_server.address.replace(s3_server.endpoint, url)
+
+
 def bucket_with_index(server: S3Server, wheels: Path) -> Bucket:
     bucket = server.bucket(public=True)
     store = server.store(bucket)
-    built = [
-        write_wheel(wheels, "demo_kit", VERSION, text="the right one"),
-        write_wheel(wheels, "demo_kit", "2.9.0+rocm7.10", text="a neighbour"),
-        write_wheel(wheels, "demo_kit", VERSION, text="the right one", build="1-"),
-    ]
-    publish_wheels(built, store=store, prefix=PREFIX, replace=False, say=lambda _line: None)
+    publish_wheels(demo_wheels(wheels), store=store, prefix=PREFIX, replace=False, say=lambda _line: None)
     return Bucket(address=f"{server.endpoint}/{bucket}/{PREFIX}", slash_keys=store.abilities.slash_keys)
 
 
@@ -214,13 +247,32 @@ def test_an_installer_takes_the_wheel_right_from_a_bucket_by_its_flat_page(tmp_p
 
 @pytest.mark.parametrize("tool", ["pip", "older pip", "uv"])
 def test_an_installer_takes_the_wheel_from_the_real_server_behind_one_that_knows_folders(
-    tmp_path: Path, in_server: Bucket, s3_server: S3Server, tool: str
+    tmp_path: Path, behind_front: str, tool: str
 ) -> None:
-    with front(s3_server.endpoint, seen=[]) as url:
-        address = in_server.address.replace(s3_server.endpoint, url)
-        done = install(tool, by_index(f"{address}/simple/"), tmp_path / "target")
+    done = install(tool, by_index(f"{behind_front}/simple/"), tmp_path / "target")
     assert done.returncode == 0, done.stderr
     assert "the right one" in (tmp_path / "target" / "demo_kit.py").read_text()
+
+
+@pytest.mark.parametrize(("where", "root"), [("twin", "simple"), ("twin", "simple-json"), ("server", "simple")])
+def test_a_strict_parser_reads_the_index_and_proves_what_it_takes(
+    tmp_path: Path, in_twin: Bucket, behind_front: str, where: str, root: str
+) -> None:
+    address = in_twin.address if where == "twin" else behind_front
+    with PyPISimple(f"{address}/{root}/") as client:
+        assert client.get_index_page().projects == ["demo-kit", "demo-kit-more"]
+        page = client.get_project_page("Demo_Kit")
+        assert [package.filename for package in page.packages if package.version == VERSION] == [
+            f"demo_kit-{VERSION}-{build}py3-none-any.whl" for build in ("10-", "9-", "")
+        ]
+        assert {(package.requires_python, package.is_yanked, package.has_metadata) for package in page.packages} == {
+            (">=3.8", False, True)
+        }
+        (package,) = [one for one in page.packages if "-10-" in one.filename]
+        client.download_package(package, tmp_path / package.filename, verify=True)
+        assert f"Version: {VERSION}" in client.get_package_metadata(package, verify=True)
+    with zipfile.ZipFile(tmp_path / package.filename) as wheel:
+        assert b"the right one" in wheel.read("demo_kit.py")
 
 
 def test_a_project_that_left_the_index_answers_with_404_in_a_bucket(tmp_path: Path, s3_twin: S3Server) -> None:

@@ -46,6 +46,12 @@ def refused(folder: Path, *paths: Path, **settings: object) -> HipwrightError:
     return caught.value
 
 
+def note_of(place: Workplace) -> list[str]:
+    """Return the lines below the table of an upload."""
+    (table,) = [event for event in memory_of(place).events if isinstance(event, Table)]
+    return table.note.splitlines()
+
+
 def store_of(folder: Path) -> FolderStore:
     return FolderStore(folder / "work" / "store")
 
@@ -144,6 +150,45 @@ def test_a_later_attempt_needs_a_reason_where_a_run_is_no_trial(tmp_path: Path) 
     assert from_json(papers.read_bytes(), ProvenanceSet, name="set.json").reason == "built against the wrong ROCm"
     assert (tmp_path / "work/store" / PREFIX / "dist" / path.name).exists()
     assert digest.of_file(tmp_path / "work/store" / PREFIX / "dist" / path.name) == old.sha256
+
+
+@pytest.mark.parametrize(
+    ("release_type", "said"),
+    [
+        (None, "a run at a desk, of no release type, may be tried again"),
+        ("dev", "a run of the release type dev may be tried again"),
+    ],
+)
+def test_a_later_attempt_at_a_desk_supersedes_and_says_so(tmp_path: Path, release_type: str | None, said: str) -> None:
+    path, old = write_wheel(tmp_path / "dist", "torch")
+    upload(tmp_path, path, release_type=release_type)
+    _, new = write_wheel(tmp_path / "dist", "torch", text="other")
+    plan, place = desk(tmp_path, path, dry_run=True), desk(tmp_path, path)
+    for one, verb in ((plan, "would replace"), (place, "replaced")):
+        (row,) = upload_wheels(one)["upload"]["files"]
+        assert row["action"] == "supersede"
+        note = note_of(one)
+        assert f"{verb} because: {said}" in note
+        assert "other bytes were there under 1 name: they stay beside these, and verdicts on them are void" in note
+    (file,) = same_everywhere(store_of(tmp_path), PREFIX).files
+    assert file.sha256 == new.sha256
+    assert digest.of_file(tmp_path / "work/store" / PREFIX / "dist" / path.name) == old.sha256
+
+
+def test_pages_that_were_lost_or_edited_are_put_right_and_named(tmp_path: Path) -> None:
+    path, _ = write_wheel(tmp_path / "dist", "torch")
+    upload(tmp_path, path)
+    pages = tmp_path / "work/store" / PREFIX
+    (pages / "simple/torch/index.html").unlink()
+    (pages / "index.html").write_bytes(b"edited")
+    place = desk(tmp_path, path)
+    found = upload_wheels(place)["upload"]
+    assert (found["writes"], found["repaired"]) == ([], ["index.html", "simple/torch/index.html"])
+    note = note_of(place)
+    assert "put right what was not as the index has it: index.html, simple/torch/index.html" in note
+    assert "wrote 0" not in note
+    same_everywhere(store_of(tmp_path), PREFIX)
+    assert upload(tmp_path, path)["repaired"] == []
 
 
 def test_a_run_is_what_its_first_upload_said(tmp_path: Path) -> None:

@@ -132,6 +132,18 @@ def test_families_that_are_missing_or_were_not_promised_are_told_also_by_a_wrong
     }
 
 
+def test_families_of_which_nothing_is_promised_are_shown_with_their_newest_file() -> None:
+    promise = Promise(projects=("torch",), platforms=("linux",))
+    files = [
+        wheel("torch", "cp312", LINUX),
+        wheel("amd-torch-device-gfx942", "py3", LINUX, "2026-02-27T00:00:00Z"),
+        wheel("amd-torch-device-gfx942", "py3", WINDOWS, "2026-03-01T00:00:00Z"),
+        wheel("amd-torch-device-gfx1100", "py3", LINUX, yanked="broken"),
+    ]
+    _, held = judge_freshness(merged(Snapshot(files=()), files), [promise], now=NOW)
+    assert (held.project, held.family, held.state, held.hours) == ("amd-torch-device-gfx942", "gfx942", "held", 24.0)
+
+
 HEAD = 'schema = 1\n[[channel]]\nname = "rehearsal"\n[[channel]]\nname = "dev"\n[[channel]]\nname = "prerelease"\n[[channel]]\nname = "release"\n'
 PROMISE = '[[channel]]\nname = "nightly"\n[[channel.promise]]\nprojects = ["torch"]\nplatforms = ["linux"]\n'
 
