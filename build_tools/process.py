@@ -130,15 +130,16 @@ class Runner:
         ------
         HipwrightError
             ``missing-tool``, ``command-timeout``, or ``code``; the error carries the log's path and its first real error.
+        OSError
+            The log could not be written, and the program itself ended well; not without ``check``.
         """
         started = time.monotonic()
         command = [os.fspath(part) for part in argv]
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as sink:
-            start = sink.tell()
+        with log.open("ab", buffering=0) as stream:
+            start, sink = stream.tell(), _Log(stream)
             # Masked before it is quoted, which may part a secret.
             sink.write(f"$ {printable([self.mask(part) for part in command])}\n".encode())
-            sink.flush()
             process = self._start(command, cwd=cwd, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
             reader = threading.Thread(target=self._pump, args=(process.stdout, sink), daemon=True)
             timed_out = False
@@ -159,6 +160,8 @@ class Runner:
         if check and done.returncode != 0:
             message, hint = how_it_ended(label, done.returncode)
             raise HipwrightError(code, self.mask(message), hint=hint, log=log, excerpt=first_error(log, start))
+        if check and sink.failure is not None:
+            raise sink.failure
         return done
 
     def capture(
@@ -253,7 +256,7 @@ class Runner:
             raise HipwrightError("missing-tool", self.mask(f"cannot run {command[0]}: {error.strerror}")) from error
         return process
 
-    def _pump(self, stream: IO[bytes] | None, sink: IO[bytes]) -> None:
+    def _pump(self, stream: IO[bytes] | None, sink: _Log) -> None:
         if stream is None:
             return
         with stream, contextlib.suppress(ValueError):
@@ -261,7 +264,6 @@ class Runner:
                 text = raw.decode("utf-8", "replace")
                 line = self.mask(text)
                 sink.write(raw if line == text else line.encode())
-                sink.flush()
                 self.on_line(line.rstrip())
 
     def _finish(
@@ -277,6 +279,22 @@ class Runner:
         )
         self.record.append(replace(done, stdout=b"", stderr=b""))
         return done
+
+
+class _Log:
+    """A log that is written as long as it can be: what a program says is read to its end also where the disk is full."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self.failure: OSError | None = None
+
+    def write(self, data: bytes) -> None:
+        """Append to it, unless that has failed before."""
+        if self.failure is None:
+            try:
+                self._stream.write(data)
+            except OSError as error:
+                self.failure = error
 
 
 def _wait(process: subprocess.Popen[bytes], timeout: float | None, left: Callable[[], float] | None) -> None:

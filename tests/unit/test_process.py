@@ -303,3 +303,15 @@ def test_a_program_that_a_signal_ended_is_told_with_the_signal_and_a_hint(
                 runner.capture(python(code), cwd=tmp_path, what="the tool")
         assert caught.value.message == f"the tool was ended by the signal {name}"
         assert word in str(caught.value.hint)
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="the system has no device that is always full")
+def test_a_log_on_a_full_disk_does_not_hold_a_program_up(tmp_path: Path) -> None:
+    heard: list[str] = []
+    full = Runner(environment=base_environment(os.environ), on_line=heard.append)
+    # More than a pipe holds, were nobody to read it.
+    command = [sys.executable, "-c", "for number in range(20_000): print('line', number)"]
+    assert full.run(command, cwd=tmp_path, log=Path("/dev/full"), check=False).returncode == 0
+    assert heard[-1] == "line 19999"
+    with pytest.raises(OSError, match="No space left"):
+        full.run(command, cwd=tmp_path, log=Path("/dev/full"))

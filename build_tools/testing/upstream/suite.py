@@ -9,7 +9,7 @@ from queue import LifoQueue
 from typing import TYPE_CHECKING
 
 from build_tools.errors import HipwrightError
-from build_tools.files import utc_now
+from build_tools.files import machine_failure, utc_now
 from build_tools.receipts.suite import SuiteResult, SuiteTest
 from build_tools.receipts.verdict import CPU_ONLY
 from build_tools.testing.upstream.collecting import collect
@@ -167,8 +167,11 @@ def run_shard(desk: Desk, asked: Asked, prepared: Prepared) -> SuiteResult:
         seat = free.get()
         try:
             return run_file(replace(desk, seats=(seat,)), file, groups[file], prepared.skipped, first=asked.failed_first)
-        except HipwrightError as error:
-            # Earlier tests may have taken away what these need, the folder that they lie in for one: what is known is not given up.
+        except (HipwrightError, OSError) as failure:
+            # Earlier tests may have taken away what these need, the disk or the folder that they lie in: what is known is not given up.
+            error = machine_failure(failure) if isinstance(failure, OSError) else failure
+            if error is None:
+                raise
             why = f"{error.code.name}: {error.message}"
             return FileEnd(tests={test: SuiteTest(outcome="not-run", message=why) for test in groups[file]})
         finally:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from build_tools.receipts.suite import SuiteTest
+    from build_tools.testing.outcome import TestOutcome
+    from build_tools.testing.request import TestRequest
     from build_tools.testing.upstream.desk import Desk
     from tests.support.environment_under_test import ToyEnvironment
 
@@ -215,6 +218,21 @@ def test_a_file_that_crashes_while_it_is_loaded_is_one_failure(site: SuiteSite) 
     site.write({"test_dies": "import os\nos._exit(3)\n", "test_b": "import toywheel\ndef test_b(): pass\n"})
     result = site.run()
     assert outcomes(result.tests) == {"test_b.py::test_b": "passed", "test_dies.py": "error"}
+
+
+def test_a_disk_that_is_full_for_one_file_loses_no_result_of_the_others(site: SuiteSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.write(dict.fromkeys(("test_a", "test_b", "test_c"), "import toywheel\ndef test_one(): pass\n"))
+    run = running.run_tests
+
+    def full(request: TestRequest, **more: Any) -> TestOutcome:  # noqa: ANN401 - as of the function
+        if request.tests == ("test_b.py",):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return run(request, **more)
+
+    monkeypatch.setattr(running, "run_tests", full)
+    result = site.run()
+    assert list(outcomes(result.tests).values()) == ["passed", "not-run", "passed"]
+    assert "disk-space" in result.tests["test_b.py::test_one"].message
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder in use is not removed there")
