@@ -323,7 +323,8 @@ def test_the_job_summary_says_how_a_command_is_repeated_with_what_its_variables_
         "--pytorch-ref release/2.13 --python 3.12 --gfx gfx942,gfx1201 --work-dir out --explain"
     )
     summary = tmp_path / "summary.md"
-    for body in (failing, lambda *_: {}):
+    bodies: tuple[Any, ...] = (failing, lambda *_: {})
+    for body in bodies:
         summary.unlink(missing_ok=True)
         replace_body(monkeypatch, body)
         machine = {**os.environ, **given, "GITHUB_STEP_SUMMARY": str(summary), "HIPWRIGHT_WORK_DIR": "out"}

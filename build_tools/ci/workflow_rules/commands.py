@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["RULES"]
 
 _PREFIX = "HIPWRIGHT_"
+_ASKS_WITH = "GITHUB_TOKEN"
 _FRONT = ("python3", "noxw.py")
 
 
@@ -78,6 +79,10 @@ def _tells_of_all(workflow: Workflow, world: World) -> Iterator[Problem]:
             yield Problem(line=job.line, message=f"{job.identity} does not need {', '.join(missing)}, and so tells nothing of it")
         if "always()" not in (job.node.said("if") or ""):
             yield Problem(line=job.line, message=f"{job.identity} does not run after a failure: its if: has no always()")
+        asking = any(_ASKS_WITH in {**job.node.below("env"), **step.node.below("env")} for step in job.steps)
+        if not asking or job.node.said("permissions", "actions") is None:
+            message = f"{job.identity} cannot ask how the run before ended: it has no {_ASKS_WITH} with actions: read"
+            yield Problem(line=job.line, message=message)
 
 
 def _unread(variables: Mapping[str, Node], steps: Iterable[Step], world: World) -> Iterator[Problem]:
@@ -144,9 +149,9 @@ RULES = (
     ),
     Rule(
         name="tells-of-all",
-        demands="A job that runs `notify` needs all other jobs, and runs after failures too.",
-        why="Nobody is told of the failure of a job that was added later.",
-        mend="add the jobs to its needs:, and always() to its if:",
+        demands="A job that runs `notify` needs all other jobs, runs after failures too, and can ask GitHub about earlier runs.",
+        why="Nobody is told of the failure of a job that was added later, nor that all is well again.",
+        mend="needs: all other jobs, if: always(), permissions: actions: read, env: GITHUB_TOKEN: ${{ github.token }}",
         judge=_tells_of_all,
     ),
 )

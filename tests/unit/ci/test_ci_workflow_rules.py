@@ -78,8 +78,10 @@ jobs:
     if: ${{{{ always() && github.event_name != 'pull_request' }}}}
     runs-on: ubuntu-24.04
     timeout-minutes: 5
-    permissions: {{}}
+    permissions:
+      actions: read
     env:
+      GITHUB_TOKEN: ${{{{ github.token }}}}
       HIPWRIGHT_RESULTS: ${{{{ toJSON(needs) }}}}
     steps:
       - run: python3 noxw.py -s notify
@@ -162,6 +164,8 @@ CASES = [
     ("known-variables", "part", "HIPWRIGHT_PYTHON:", "HIPWRIGHT_RESULTS:", "read by no command"),
     ("tells-of-all", "top", "needs: [plan, build, both]", "needs: [plan, build]", "does not need both"),
     ("tells-of-all", "top", "always() && ", "", "always()"),
+    ("tells-of-all", "top", "      actions: read\n", "      contents: read\n", "cannot ask"),
+    ("tells-of-all", "top", "GITHUB_TOKEN:", "TOKEN:", "cannot ask"),
     ("outputs-of-jobs", "top", "needs: plan\n", "needs: both\n", "does not need plan"),
     ("outputs-of-jobs", "top", "needs.plan.outputs.matrix_1", "needs.plan.outputs.matrix", "has no output matrix"),
     ("outputs-of-jobs", "top", "if: ${{ always() &&", "if: ${{ needs.build.outputs.torch && always() &&", "has no output torch"),
