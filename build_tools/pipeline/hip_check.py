@@ -125,7 +125,8 @@ def project_targets(
         return named, str(project.build.target_variable) if own and project is not None else "--gfx"
     if project is not None and project.extension.detect_targets is not None:
         function = project.extension.detect_targets
-        found = prober.ask_targets(tree_of_project(project, workplace), function, constants(project, workplace.platform))
+        tree, hint = tree_of_project(project, workplace), _how_to_name(project.build.target_variable)
+        found = prober.ask_targets(tree, function, constants(project, workplace.platform), hint=hint)
         return parse_targets(tuple(dict.fromkeys(found))), function
     devices = answer.devices if answer is not None else ()
     seen = tuple(dict.fromkeys(device.target.partition(":")[0] for device in devices if device.target))
@@ -141,8 +142,11 @@ def no_targets(platform: Platform, variable: str | None) -> HipwrightError:
     """Return the failure that no GPU targets were found anywhere; ``variable`` is the project's own that could name them."""
     asked = "torch sees no device with a target"
     asked += ", and the driver lists none" if platform is Platform.LINUX else ""
-    hint = "name them: --gfx gfx942" + (f', or {variable}="gfx90a,gfx942"' if variable else "")
-    return HipwrightError("no-gpu-targets", f"no GPU targets were found: {asked}", hint=hint)
+    return HipwrightError("no-gpu-targets", f"no GPU targets were found: {asked}", hint=_how_to_name(variable))
+
+
+def _how_to_name(variable: str | None) -> str:
+    return "name them: --gfx gfx942" + (f', or {variable}="gfx90a,gfx942"' if variable else "")
 
 
 def _targets_or_problem(

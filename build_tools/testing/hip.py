@@ -66,7 +66,7 @@ class Prober:
         answer = self._ask(["torch"], HipAnswer, what="the import of torch", cwd=self.folder)
         return HipAnswer(error=answer) if isinstance(answer, str) else answer
 
-    def ask_targets(self, tree: Path, function: str, constants: Mapping[str, str]) -> tuple[str, ...]:
+    def ask_targets(self, tree: Path, function: str, constants: Mapping[str, str], *, hint: str) -> tuple[str, ...]:
         """Return the GPU targets that a project's own function finds.
 
         Parameters
@@ -77,6 +77,8 @@ class Prober:
             Module and function, such as ``setup.detect_hip_arches``.
         constants
             What the project's recipe sets in its builds: such a function reads the environment too.
+        hint
+            How targets are named where it finds none.
 
         Raises
         ------
@@ -88,12 +90,11 @@ class Prober:
         answer = self._ask([str(tree), module, name], _Targets, what=function, cwd=tree, env=constants)
         problem = answer if isinstance(answer, str) else answer.error
         if problem is not None:
-            raise HipwrightError(
-                "no-gpu-targets", f"{function} of {tree} found no GPU targets: {problem}", where=where, log=self.log
-            )
+            message = f"{function} of {tree} found no GPU targets: {problem}"
+            raise HipwrightError("no-gpu-targets", message, where=where, hint=hint, log=self.log)
         if isinstance(answer, str) or not answer.targets:
             message = f"{function} of {tree} found no GPU targets: it returned an empty list"
-            raise HipwrightError("no-gpu-targets", message, where=where, log=self.log)
+            raise HipwrightError("no-gpu-targets", message, where=where, hint=hint, log=self.log)
         return answer.targets
 
     def _ask(

@@ -103,6 +103,7 @@ def test_the_project_s_own_variable_comes_first(tmp_path: Path) -> None:
 )
 def test_no_targets_are_an_error_with_the_reason(tmp_path: Path, setup: str, words: str) -> None:
     error = failed(desk(tmp_path, stub_torch(), setup))
+    assert error.hint == 'name them: --gfx gfx942, or EXT_HIP_ARCHES="gfx90a,gfx942"'
     assert error.code.name == "no-gpu-targets"
     assert words in error.message
     assert error.document is not None
