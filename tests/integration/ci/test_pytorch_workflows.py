@@ -132,6 +132,20 @@ def test_the_role_is_taken_once_the_wheels_are_built_and_judged(tmp_path: Path, 
     assert page.endswith("/runs/1-linux/pytorch/g/index.html")
 
 
+def test_a_build_that_fails_publishes_its_logs_and_hands_on_what_was_done_before(tmp_path: Path) -> None:
+    site = workflow_site(tmp_path, HIPWRIGHT_STORE=str(tmp_path / "store"))
+    add_project(site.clone, "tiny-project", behaviour="fails")
+    inputs = {"projects": "tiny-project", "python_version": PYTHON, "artifact_group": "g"}
+    run = site.run("build_portable_linux_pytorch_wheels.yml", inputs=inputs)
+    assert run.results == {"build-pytorch-wheels": "failure"}, run.talk
+    logs = tmp_path / "store" / "1-linux" / "logs" / "g"
+    assert "build-failed" in run.jobs["build-pytorch-wheels"].text
+    assert list(logs.rglob("build-*.log"))
+    assert (logs / "index.html").is_file()
+    assert not list((tmp_path / "store").rglob("*.whl"))
+    assert {path.split("/")[0] for path in run.artifact(f"receipts-linux-default-py{PYTHON}-g")} == {"lock"}
+
+
 def test_a_pull_request_from_a_fork_does_all_but_publish_and_hands_its_wheels_on(tmp_path: Path) -> None:
     site = workflow_site(tmp_path, HIPWRIGHT_PUBLISH_ROLE=MINE, HIPWRIGHT_STORE="s3://nobody-s-bucket")
     add_project(site.clone, "tiny-project")
