@@ -15,7 +15,13 @@ from build_tools.config.project import EmbeddedOrigin, Project, Version
 from build_tools.config.wheel_demands import Wheel
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.test_published import test_published as run_test_published
+from build_tools.publish.upload import publish_wheels
+from build_tools.publish.verdicts import read_verdicts
+from build_tools.receipts.record import plain
+from build_tools.stores.local import FolderStore
+from build_tools.stores.run_outputs import IndexFolder
 from tests.support.packages import make_wheel
+from tests.support.publishing import wheel_of
 from tests.support.workplaces import CLONE, memory_of, workplace
 
 if TYPE_CHECKING:
@@ -36,24 +42,28 @@ PROJECT = Project(
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links to folders")
 
 
-def desk(folder: Path, test: str, packages: tuple[str, ...] = ("apex==1.0",)) -> Workplace:
-    """Return a workplace of a clone with one project, and a folder that offers its wheel."""
+def desk(folder: Path, test: str, packages: tuple[str, ...] = ("apex==1.0",), page: str = "offered") -> Workplace:
+    """Return a workplace of a clone with one project, and a folder or page that offers its wheel."""
     clone = folder / "clone"
     tests = clone / "external-builds" / "apex" / "smoke-tests"
     tests.mkdir(parents=True)
     (tests / "test_apex.py").write_text(test, encoding="utf-8")
     (clone / "requirements").symlink_to(CLONE / "requirements")
-    place = workplace(folder, find_links=(str(folder / "offered"),), packages=packages)
+    place = workplace(folder, find_links=(str(folder / page),), packages=packages)
     return replace(place, clone=clone)
 
 
-def test_named_packages_get_a_verdict_on_the_bytes_that_were_offered(tmp_path: Path) -> None:
-    wheel = make_wheel(tmp_path / "offered", "apex", "1.0", mark="as offered")
+def test_named_packages_get_a_verdict_on_the_bytes_that_were_offered_beside_their_index(tmp_path: Path) -> None:
+    wheel = make_wheel(tmp_path / "built", "apex", "1.0", mark="as offered")
+    store = FolderStore(tmp_path / "store")
+    publish_wheels([(wheel, wheel_of(wheel))], store=store, prefix="run", replace=False, say=lambda _line: None)
     source = (
         "import apex, pytest\ndef test_mark(): assert apex.MARK == 'as offered'\n@pytest.mark.gpu\ndef test_gpu(): assert 0\n"
     )
-    place = desk(tmp_path, source)
+    place = desk(tmp_path, source, page="store/run/index.html")
     document = run_test_published([PROJECT], place)
+    (kept,) = read_verdicts(store, IndexFolder("run"), [digest.of_file(wheel)])
+    assert [plain(kept)] == document["verdicts"]
     (verdict,) = document["verdicts"]
     assert (verdict["outcome"], verdict["target"]) == ("passed", "cpu-only")
     assert list(verdict["wheels"]) == [{"filename": wheel.name, "sha256": digest.of_file(wheel)}]
@@ -62,6 +72,12 @@ def test_named_packages_get_a_verdict_on_the_bytes_that_were_offered(tmp_path: P
     (log,) = (place.work_dir / "logs" / "test" / "apex").glob("*.log")
     assert log.with_suffix(".verdict.json").is_file()
     assert log.with_suffix(".events.jsonl").is_file()
+    # What a page says is held to the snapshot of its index before it is installed.
+    snapshot = tmp_path / "store" / "run" / "snapshot.json"
+    snapshot.write_text(snapshot.read_text(encoding="utf-8").replace(digest.of_file(wheel), "0" * 64), encoding="utf-8")
+    with pytest.raises(HipwrightError) as caught:
+        run_test_published([PROJECT], place)
+    assert caught.value.code.name == "hash-mismatch"
 
 
 def test_a_failure_is_raised_with_the_document_and_a_package_that_is_not_offered_is_named(tmp_path: Path) -> None:
