@@ -90,13 +90,14 @@ def copy_tests(suite: Suite, tree: Path, target: Path) -> CopiedTests:
     settings = target / suite.settings_file if suite.settings_file else target / "hipwright-pytest.ini"
     if not suite.settings_file:
         settings.write_text("[pytest]\njunit_family = xunit2\n", encoding="utf-8")
+    code = {name: sha256 for name, sha256 in found.items() if name.endswith(".py") or name == suite.settings_file}
     return CopiedTests(
         root=target,
         folder=folder,
         settings=settings,
         files=files,
         sha256=digest.of_value(sorted([name, sha256] for name, sha256 in found.items())),
-        code={name: sha256 for name, sha256 in found.items() if name.endswith(".py") or name == suite.settings_file},
+        code=code,
     )
 
 
