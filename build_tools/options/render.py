@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from build_tools.options.commands import Command
+    from build_tools.options.option import Option
     from build_tools.options.resolve import Resolved
 
 __all__ = ["given_by_environment", "spelled", "to_arguments"]
@@ -70,19 +71,23 @@ def given_by_environment(resolved: Resolved, command: Command, *, typed_in: Path
     """
     words: list[str] = []
     for option in command.options:
-        value = getattr(resolved.settings, option.field_name)
-        if option.secret:
-            continue
-        if option.per_project:
-            for name in value:
-                if _from_environment(resolved, f"{option.field_name}.{name}"):
-                    words += _several(f"--{name}-{option.name}", option.kind, _nearer(value[name], typed_in))
-        elif _from_environment(resolved, option.field_name):
-            if option.is_flag and isinstance(value, bool):
-                words += [option.flag] if value is not option.negative else []
-            else:
-                words += _several(option.flag, option.kind, _nearer(value, typed_in))
-    return words if all(len(word) <= _LONGEST for word in words) else []
+        found = [] if option.secret else _given(resolved, option, typed_in)
+        words += found if all(len(word) <= _LONGEST for word in found) else []
+    return words
+
+
+def _given(resolved: Resolved, option: Option, typed_in: Path) -> list[str]:
+    value = getattr(resolved.settings, option.field_name)
+    if option.per_project:
+        given = [name for name in value if _from_environment(resolved, f"{option.field_name}.{name}")]
+        return [
+            word for name in given for word in _several(f"--{name}-{option.name}", option.kind, _nearer(value[name], typed_in))
+        ]
+    if not _from_environment(resolved, option.field_name):
+        return []
+    if option.is_flag and isinstance(value, bool):
+        return [option.flag] if value is not option.negative else []
+    return _several(option.flag, option.kind, _nearer(value, typed_in))
 
 
 def _from_environment(resolved: Resolved, field_name: str) -> bool:

@@ -99,7 +99,11 @@ def codes_raised(source: str) -> set[str]:
         called = (
             node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
         )
-        named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
+        named = [
+            keyword.value
+            for keyword in node.keywords
+            if keyword.arg == "code" and isinstance(keyword.value, ast.Constant | ast.IfExp)
+        ]
         if called in RAISERS:
             named += node.args[:1]
         found |= {
