@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from build_tools.config.allowed import allowed_values
 from build_tools.errors import HipwrightError, Where
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
         ``bad-data-file`` when the file is missing, or is not UTF-8 or TOML.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        # Editors on Windows begin a file with a mark.
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         msg = f"there is no file {path.name} in {path.parent}"
         raise HipwrightError("bad-data-file", msg, where=Where(file=path)) from None
@@ -91,6 +93,10 @@ def _convert(data: dict[str, Any], text: str, path: Path, model: type[M]) -> M:
         hint = _near(unknown, model)
         if key is not None and message.startswith("Expected `object`"):
             hint = f"it is a table of its own: [{key}]"
+        values = allowed_values(model, steps) if message.startswith("Invalid enum value") else ()
+        if values:
+            newer = "; a newer hipwright may read it: git pull" if steps == ["schema"] else ""
+            hint = f"it takes: {', '.join(values)}{newer}"
         raise HipwrightError("bad-data-file", _PATH.sub("", message), where=where, hint=hint) from error
 
 

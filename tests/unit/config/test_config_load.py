@@ -122,6 +122,26 @@ def test_the_target_variables_of_projects_are_found_and_what_is_broken_is_passed
     assert target_variables(tmp_path, ("a", "b", "c", "d", "e")) == {"a": "A_ARCHES"}
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "hint"),
+    [
+        ('sdk = "none"', 'sdk = "cuda"', "it takes: none, rocm"),
+        ("schema = 1", "schema = 2", "it takes: 1; a newer hipwright may read it: git pull"),
+        ("[build.environment]", '[build]\ncompiles = "make"\n[build.environment]', "it takes: cmake, setuptools"),
+        ("[wheel]\n", '[extension]\nhip-platforms = ["linux", "beos"]\n[wheel]\n', "it takes: linux, windows"),
+    ],
+)
+def test_a_value_that_is_none_of_a_few_names_them(old: str, new: str, hint: str) -> None:
+    assert old in GOOD
+    assert wrong(GOOD.replace(old, new)).hint == hint
+
+
+def test_a_mark_at_the_beginning_of_a_file_is_none_of_its_text(tmp_path: Path) -> None:
+    path = tmp_path / "project.toml"
+    path.write_text("\ufeff" + GOOD, encoding="utf-8")
+    assert load_toml(path, Project).name == "thing"
+
+
 def test_an_unknown_key_names_those_near_it() -> None:
     assert wrong(GOOD.replace('summary = "A thing"', 'summary = "A thing"\nsumary = "x"')).hint == "did you mean summary?"
     assert wrong(GOOD.replace("[build.environment]", "[build.enviroment]")).hint == "did you mean environment or requirement?"
