@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,8 @@ def _offers(wheels: Sequence[Path], target: Destination, place: IndexFolder, wor
     def look() -> Current:
         current = read_current(target.store, place)
         if current.etag is None:
+            # All is new, so papers will be made: to import what makes them takes longer than to hear what the store can.
+            pool.submit(importlib.import_module, "build_tools.publish.sbom")
             # What fails here fails again where it is asked for, and is told then.
             with contextlib.suppress(HipwrightError):
                 _ = target.store.abilities

@@ -170,7 +170,7 @@ class _Desk:
         absent: set[ObjectKey] = set()
         if there is not None and listed:
             # What ends in a slash is in no listing; it came with the page beside it.
-            absent = {key for key in plan if plan[key] is not None and project_of(key) and not _is_listed(key, there)}
+            absent = {key for key in plan if plan[key] is not None and "/" in key and not _is_listed(key, there)}
         same = {key: info for key, page in plan.items() if (info := _listed_same(key, page, there or {})) is not None}
         seen = same | self._seen(key for key in plan if key not in absent and key not in same)
         return plan, {key: seen.get(key) for key in plan}

@@ -163,13 +163,13 @@ def test_an_upload_asks_little_of_a_server_and_one_with_nothing_new_writes_nothi
 
         first, again = asked(), asked()
     # Each wheel and its side file; two pages of each project, four roots; what the pages show, twice; papers, snapshot, history, the run's
-    # record; and eight tries of what the server can.
-    assert first["PUT"] == 2 * 20 + 2 * 5 + 4 + 2 + 3 + 2 + 1 + 8
-    assert first.total() - first["PUT"] <= 27
+    # record; and eight tries of what the server can. A busy server lets some be asked again, and each wheel or page is none of them.
+    assert first["PUT"] < 2 * 20 + 2 * 5 + 4 + 2 + 3 + 2 + 1 + 8 + 5
+    assert first.total() - first["PUT"] < 24 + 14
     # What is begun and ended again tells who may write.
     assert again["PUT"] == 0
     assert again["POST"] == again["DELETE"] == 1
-    assert again.total() <= 13
+    assert again.total() < 13 + 14
 
 
 def test_who_may_only_read_is_told_before_anything_is_sent(tmp_path: Path, s3_server: S3Server) -> None:
