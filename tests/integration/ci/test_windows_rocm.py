@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -77,29 +79,33 @@ def site(tmp_path: Path) -> WorkflowSite:
     return WorkflowSite(clone=clone, folder=tmp_path / "site", variables=variables, of_jobs=machines)
 
 
-CALLER = """
-on:
-  push:
-jobs:
-  rocm:
-    uses: ./.github/workflows/windows-rocm.yml
-    permissions:
-      actions: read
-      contents: write
-    secrets:
-      HIPWRIGHT_NOTIFY_URLS: ${{ secrets.HIPWRIGHT_NOTIFY_URLS }}
-    with:
-      project: my-extension
-      platforms: linux
-      linux_gfx: gfx942
-      linux_baseline: baseline.json
-"""
+CALLER_CHANGES = {
+    "OWNER/hipwright/.github/workflows/windows-rocm.yml@COMMIT": "./.github/workflows/windows-rocm.yml",
+    "${{ github.server_url }}/${{ github.repository }}.git": "REPOSITORY",
+    "${{ github.sha }}": "main",
+    "windows_gfx: gfx1201": "platforms: linux\n      linux_baseline: baseline.json",
+}
+"""What of the page's caller is another thing here: where files and sources come from, and that one system is enough."""
+
+
+def caller() -> str:
+    """Return the workflow by which an extension's repository calls ours, as the page has it."""
+    page = (CLONE / "docs" / "how-to" / "downstream-extension.md").read_text(encoding="utf-8")
+    text = page.partition("```yaml\nname: ROCm\n")[2].partition("```")[0]
+    for old, new in CALLER_CHANGES.items():
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text
 
 
 def test_a_tag_s_wheels_are_attached_to_its_release(site: WorkflowSite) -> None:
     place = site.clone / ".github" / "workflows"
     place.mkdir(parents=True)
-    (place / "rocm.yml").write_text(CALLER, encoding="utf-8")
+    tree = site.folder.with_name("extension")
+    shutil.move(site.clone / "external-builds" / NAME / "sources" / "main", tree)
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"], ["commit", "-q", "-m", "an extension"]):
+        subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t@example.invalid", *words], cwd=tree, check=True)
+    (place / "rocm.yml").write_text(caller().replace("REPOSITORY", str(tree)), encoding="utf-8")
     before = ExampleProfile(
         name="example.py --steps 2", status="passed", duration_s=99.0, runs=(ExampleRun(duration_s=99.0, peak_memory_mb=None),)
     )
