@@ -46,10 +46,13 @@ def test_files_as_the_snapshot_has_them_are_told(tmp_path: Path, index: tuple[Pa
 def test_a_page_that_says_something_else_than_the_snapshot_is_refused(tmp_path: Path, index: tuple[Path, LockedFile]) -> None:
     folder, file = index
     source = PackageSource(find_links=(str(folder / "index.html"),))
-    changes = ({"sha256": digest.of_bytes(b"other")}, {"filename": "torch-9-py3-none-any.whl"})
-    for change, says in zip(changes, ("snapshot of that index has", "has no such file"), strict=True):
+    offered = (
+        msgspec.structs.replace(file, sha256=digest.of_bytes(b"other")),
+        msgspec.structs.replace(file, filename="torch-9-py3-none-any.whl"),
+    )
+    for one, says in zip(offered, ("snapshot of that index has", "has no such file"), strict=True):
         with pytest.raises(HipwrightError, match=says) as caught:
-            prove_by_snapshots([msgspec.structs.replace(file, **change)], (source,), workplace(tmp_path))
+            prove_by_snapshots([one], (source,), workplace(tmp_path))
         assert caught.value.code.name == "hash-mismatch"
     (folder / "snapshot.json").write_text("{}", encoding="utf-8")
     with pytest.raises(HipwrightError) as caught:

@@ -222,12 +222,11 @@ def test_a_file_that_crashes_while_it_is_loaded_is_one_failure(site: SuiteSite) 
 
 def test_a_disk_that_is_full_for_one_file_loses_no_result_of_the_others(site: SuiteSite, monkeypatch: pytest.MonkeyPatch) -> None:
     site.write(dict.fromkeys(("test_a", "test_b", "test_c"), "import toywheel\ndef test_one(): pass\n"))
-    run = running.run_tests
 
     def full(request: TestRequest, **more: Any) -> TestOutcome:  # noqa: ANN401 - as of the function
         if request.tests == ("test_b.py",):
             raise OSError(errno.ENOSPC, "No space left on device")
-        return run(request, **more)
+        return test_runs.run_tests(request, **more)
 
     monkeypatch.setattr(running, "run_tests", full)
     result = site.run()
