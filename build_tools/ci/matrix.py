@@ -74,11 +74,12 @@ def build_jobs(purpose: JobPurpose, wanted: Wanted, *, table: MatrixTable, runne
 
     A job has ``name``, ``id`` (good for the name of an artifact), ``platform``, ``python_version``, ``pytorch_git_ref``, ``projects``,
     ``amdgpu_families``, ``test_amdgpu_families``, ``artifact_group``, ``release_type``, ``build_runs_on`` and ``build_image``; lists are
-    joined by commas.
+    joined by commas. All jobs of a platform have one group, although a ref may leave families out: a promotion takes one.
     """
     jobs, left_out = [], []
     for platform in wanted.platforms:
         rows = [row for row in runners.families(purpose.tier, platform) if not wanted.families or row.name in wanted.families]
+        group = group_of_families([row.name for row in rows], purpose)
         for ref in wanted.refs or purpose.refs.of(platform):
             families, excluded = _families([row.name for row in rows], ref, platform, table)
             left_out += excluded
@@ -103,7 +104,7 @@ def build_jobs(purpose: JobPurpose, wanted: Wanted, *, table: MatrixTable, runne
                         "projects": ",".join(projects),
                         "amdgpu_families": ",".join(families),
                         "test_amdgpu_families": ",".join(tested),
-                        "artifact_group": group_of_families(families, purpose),
+                        "artifact_group": group,
                         "release_type": purpose.release_type,
                         "build_runs_on": runners.build_label(platform, pytorch=True, fork=wanted.fork),
                         "build_image": table.images.of(platform),

@@ -95,6 +95,15 @@ def test_tests_run_where_there_is_a_machine_and_the_label_stays_the_same_for_a_r
     assert "gfx900" not in column(found, "amdgpu_family")
 
 
+def test_the_jobs_of_a_platform_publish_into_one_folder_whatever_a_ref_leaves_out() -> None:
+    linux = (Platform.LINUX,)
+    found = jobs("release", Wanted(platforms=linux, families=("gfx90c", "gfx94X-dcgpu")))
+    assert set(column(found, "amdgpu_families")) == {"gfx94X-dcgpu,gfx90c", "gfx94X-dcgpu"}
+    assert set(column(found, "artifact_group")) == {"multi-arch-release"}
+    one = jobs("release", Wanted(platforms=linux, families=("gfx94X-dcgpu",)))
+    assert set(column(one, "artifact_group")) == {"gfx94X-dcgpu"}
+
+
 def test_where_no_family_is_left_there_is_no_job() -> None:
     found = jobs("release", Wanted(families=("gfx90c",), refs=("release/2.13",), platforms=(Platform.LINUX,)))
     assert found.jobs == ()
