@@ -84,9 +84,11 @@ def test_a_failure_is_raised_with_the_document_and_a_package_that_is_not_offered
     make_wheel(tmp_path / "offered", "apex", "1.0")
     make_wheel(tmp_path / "offered", "triton", "3.0")
     place = desk(tmp_path, "import apex\ndef test_bad(): assert apex.MARK == 'something else'\n")
+    again = replace(place.resolved, settings=replace(place.resolved.settings, reruns=1))
     with pytest.raises(HipwrightError) as caught:
-        run_test_published([PROJECT], place)
+        run_test_published([PROJECT], replace(place, resolved=again))
     assert caught.value.code.name == "tests-failed"
+    assert any("trying 1 failed test again, attempt 2" in line for line in memory_of(place).said)
     assert caught.value.document == {"verdicts": []}
     assert memory_of(place).events
     for packages, code in ((("apex==2.0",), "requirement-missing"), (("triton==3.0",), "no-wheel")):
