@@ -99,7 +99,7 @@ def codes_raised(source: str) -> set[str]:
         called = (
             node.func.id if isinstance(node.func, ast.Name) else node.func.attr if isinstance(node.func, ast.Attribute) else ""
         )
-        named = [
+        named: list[ast.expr] = [
             keyword.value
             for keyword in node.keywords
             if keyword.arg == "code" and isinstance(keyword.value, ast.Constant | ast.IfExp)
