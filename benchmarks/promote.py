@@ -1,7 +1,8 @@
 """How long it takes to promote two hundred wheels inside an S3 server, against ``aws s3 cp --recursive``.
 
 Usage: ``python -m benchmarks.promote [ROUNDS]``. The server is a real one on this machine; the wheels and their side files are in the outputs
-of a run. Ours is the session's own work in a process that begins with starting itself: judged, copied, named in a snapshot, pages written.
+of a run. Ours is the session's own work in a process that begins with starting itself: judged, copied, named in a snapshot, pages written. The
+wheels are of five projects, as those of a release are.
 The other program copies the same objects within the bucket, and neither compares them nor writes an index.
 """
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 LIMIT: Final = 1.2
 _WHEELS: Final = 200
+_PROJECTS: Final = 5
 _MEBIBYTE: Final = 1 << 20
 _GROUP: Final = "gfx94X-dcgpu"
 _RUN: Final = f"7-linux/pytorch/{_GROUP}"
@@ -65,7 +67,9 @@ class Work:
 
 def fill(server: S3Server, folder: Path, bucket: str) -> None:
     """Publish the wheels and a verdict on them."""
-    wheels = [write_wheel(folder, f"demo{number}", text="x" * _MEBIBYTE) for number in range(_WHEELS)]
+    versions = [f"1.{number}+rocm7.1" for number in range(_WHEELS // _PROJECTS)]
+    names = [f"demo{number}" for number in range(_PROJECTS)]
+    wheels = [write_wheel(folder, name, version, text="x" * _MEBIBYTE) for name in names for version in versions]
     store = server.store(bucket)
     index = publish_wheels(wheels, store=store, prefix=_RUN, replace=False, say=lambda _line: None)
     verdict = Verdict(
