@@ -34,6 +34,8 @@ def promote_chain(chain: Chain, channel: Channel) -> Promotion:
     """
     plan, _run = _plan(chain, channel, dry=False)
     console = chain.workplace.console
+    for line in plan.retested:
+        console.say(line)
     promotion = carry_out(plan, say=console.say, progress=console.progress)
     warn_when_closed(chain.workplace, plan.request.target, plan.request.place)
     return promotion

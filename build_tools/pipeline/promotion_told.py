@@ -92,6 +92,7 @@ def _document(
             {"sha256": name, "target": verdict.target, "outcome": verdict.outcome, "passed": verdict.counts.passed}
             for name, verdict in sorted(plan.named_verdicts.items())
         ],
+        "retested": list(plan.retested),
         "override": record.override,
         "not_judged": list(record.unjudged),
         "snapshot": None if done is None else done.snapshot,
@@ -111,6 +112,7 @@ def _tell(document: dict[str, Any], workplace: Workplace) -> None:
     ]
     targets = sorted({verdict["target"] for verdict in document["verdicts"]})
     lines = [f"page: {document['find_links_url']}", f"tested on: {', '.join(targets) or 'nothing'}"]
+    lines += document["retested"]
     if document["override"] is not None:
         lines.append(f"override: {document['override']}")
     if document["reversion"] is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from packaging.version import InvalidVersion, Version
 
 from build_tools.config.targets import offers, parse_target
+from build_tools.publish.retest import failed, pass_after
 from build_tools.receipts.verdict import CPU_ONLY
 
 if TYPE_CHECKING:
@@ -86,8 +87,9 @@ def refusals(
 ) -> tuple[str, ...]:
     """Return every reason why files may not enter a channel; none means that they may.
 
-    A file needs a verdict that names its very bytes, by tests of the commit that it was built from. Of those verdicts none may be a failure,
-    not even of one shard, and the targets of the whole ones must be what the channel demands: ``gfx942:xnack+`` counts for ``gfx942``.
+    A file needs a verdict that names its very bytes, by tests of the commit that it was built from. Of those verdicts none may be a failure
+    that the same tests did not take back later, not even of one shard, and the targets of the whole ones must be what the channel demands:
+    ``gfx942:xnack+`` counts for ``gfx942``.
     A wheel with a person's own changes enters no channel.
 
     Parameters
@@ -132,7 +134,8 @@ def advice(files: Sequence[IndexedFile], verdicts: Sequence[Verdict], *, channel
         )
     if any(True for file, found in judged for _ in _failures(file, found)):
         return (
-            "what failed speaks of these bytes for good: mend it, then build with another version or build number, and test that"
+            "mend what failed, then build with another version or build number, and test that; where the machine or a test was at fault, "
+            "test these wheels again with `nox -s test_<project>`, and the later pass counts"
         )
     if any(True for file, found in judged for _ in (*_build_faults(file, found), *_version_faults(file, channel))):
         return "promote other wheels, or into a channel that takes these: --channel NAME"
@@ -223,16 +226,19 @@ def _of_own_tests(bound: Sequence[Verdict]) -> tuple[Verdict, ...]:
 
 
 def _failures(file: IndexedFile, bound: Sequence[Verdict]) -> Iterator[str]:
-    for verdict in _of_own_tests(bound):
-        if verdict.outcome != "passed" or verdict.counts.failed or verdict.counts.errors:
-            yield f"{file.filename} failed its tests on {verdict.target}"
-        elif verdict.whole and not verdict.counts.passed:
+    own = _of_own_tests(bound)
+    for verdict in own:
+        if not failed(verdict) or pass_after(verdict, own, file.sha256) is not None:
+            continue
+        if verdict.outcome == "passed" and not verdict.counts.failed and not verdict.counts.errors:
             yield f"{file.filename} has a verdict on {verdict.target} in which no test passed"
+        else:
+            yield f"{file.filename} failed its tests on {verdict.target}"
 
 
 def _tests_on(target: GfxTarget | None, bound: Sequence[Verdict]) -> TestResult:
     """Return what passed verdicts say of a target, of any GPU at all when None."""
-    tested = {verdict.target for verdict in _of_own_tests(bound) if verdict.whole}
+    tested = {verdict.target for verdict in _of_own_tests(bound) if verdict.whole and not failed(verdict)}
     if target is not None:
         return "passed" if offers(target, tested) else "none"
     if any(parse_target(name) is not None for name in tested):

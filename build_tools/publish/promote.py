@@ -21,6 +21,7 @@ from build_tools.publish.closure import Closure, judge_closure
 from build_tools.publish.current import nothing_published, put_new, read_current, swap
 from build_tools.publish.gate import Circumstances, advice, refusals
 from build_tools.publish.pages import publish_pages
+from build_tools.publish.retest import retests
 from build_tools.publish.retired import refuse_deleted, retired_by_filename
 from build_tools.publish.transfer import nobody
 from build_tools.publish.verdicts import put_verdict, read_verdicts
@@ -170,6 +171,11 @@ class PromotionPlan:
     def named_verdicts(self) -> Mapping[Sha256, Verdict]:
         """The verdicts by the digests that name them."""
         return {digest.of_bytes(to_json(verdict)): verdict for verdict in self.verdicts}
+
+    @property
+    def retested(self) -> tuple[str, ...]:
+        """The failures on the files' bytes that later tests took back, a line each."""
+        return retests(self.verdicts, {one.row.sha256 for one in self.copies})
 
     @property
     def record(self) -> PromotionRecord:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from build_tools import commands
+from build_tools import commands, files
 from build_tools.options.commands import COMMANDS
-from tests.support.commands import Desk, add_project, change_file, small_clone, tree_of
+from tests.support.commands import Desk, add_project, change_file, small_clone, tree_of, until
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -264,5 +264,7 @@ def test_a_failing_smoke_test_ends_the_run_and_its_report_is_kept(desk: Desk) ->
     assert not (desk.work / "promote" / "broken").exists()
     assert not (desk.work / "store" / "channels" / "rehearsal" / "dist").exists()
     change_file(tests / "test_tiny.py", "== 43", "== 42")
+    until(lambda: files.utc_now() > verdict["started"], "later second, as a failure is taken back only later")
     mended = desk.nox("pipeline", "--projects", "broken", "--json").well()
     assert (mended.states["publish"], mended.states["test"], mended.states["promote"]) == ("skipped", "run", "run")
+    assert f"failed its tests on cpu-only at {verdict['started']}, and passed them at " in mended.talk
