@@ -20,6 +20,8 @@ from build_tools.wheels.name import parse_wheel_name
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from build_tools.wheels.metadata import CoreMetadata
+
 __all__ = ["SideFile", "read_sdist", "read_side_file"]
 
 
@@ -47,7 +49,7 @@ def read_side_file(wheel: Path) -> SideFile:
     """
     name = parse_wheel_name(wheel.name)
     data = read_dist_info(wheel, "METADATA")
-    metadata = parse_metadata(data)
+    metadata = _parsed(data, wheel, "METADATA")
     if (metadata.project, metadata.version) != (name.project, Version(name.version)):
         message = f"{wheel.name} holds the metadata of {metadata.project} {metadata.version}"
         raise HipwrightError("bad-wheel", message, where=Where(file=wheel, member="METADATA"))
@@ -69,11 +71,20 @@ def read_sdist(sdist: Path) -> SideFile:
         raise HipwrightError("bad-wheel", message, where=Where(file=sdist)) from None
     if not sdist.is_file():
         raise HipwrightError("no-wheel", f"there is no {sdist}", where=Where(file=sdist))
-    metadata = parse_metadata(_package_info(sdist))
+    metadata = _parsed(_package_info(sdist), sdist, "PKG-INFO")
     if (metadata.project, metadata.version) != (name, version):
         message = f"{sdist.name} holds the metadata of {metadata.project} {metadata.version}"
         raise HipwrightError("bad-wheel", message, where=Where(file=sdist, member="PKG-INFO"))
     return SideFile(project=name, version=str(metadata.version), requires_python=metadata.requires_python, metadata=None)
+
+
+def _parsed(data: bytes, file: Path, member: str) -> CoreMetadata:
+    """Read the metadata of a file; what is wrong with it is said with the file's name."""
+    try:
+        return parse_metadata(data)
+    except HipwrightError as error:
+        where = Where(file=file, member=member)
+        raise HipwrightError(error.code.name, f"{file.name}: {error.message}", where=where, hint=error.hint) from error
 
 
 def _package_info(sdist: Path) -> bytes:

@@ -51,6 +51,8 @@ def yank(workplace: Workplace) -> dict[str, Any]:
         return unyanked(current.snapshot, names) if settings.undo else yanked(current.snapshot, names, reason=reason or "")
 
     current = read_current(named.store, named.place)
+    if current.etag is None:
+        raise nothing_published(named.store, named.place)
     wanted = named_files(current.snapshot, names)
     after = make(current)
     if not settings.dry_run:
@@ -77,10 +79,13 @@ def rollback(workplace: Workplace) -> dict[str, Any]:
     Raises
     ------
     HipwrightError
-        ``unknown-snapshot``, ``files-gone`` naming what is in the store no longer, ``bad-option-value`` without a reason, ``bad-index``
-        when the history is cut, ``nothing-published``, ``write-conflict``.
+        ``unknown-snapshot``, ``files-gone`` naming what is in the store no longer, ``bad-option-value`` without a reason,
+        ``option-conflict`` for ``--apply`` or ``--reason`` without ``--to``, ``bad-index`` when the history is cut, ``nothing-published``, ``write-conflict``.
     """
     settings = workplace.settings
+    if settings.to is None and (settings.apply or settings.reason is not None):
+        message = f"{'--apply' if settings.apply else '--reason'} says to go back, and no snapshot is named"
+        raise HipwrightError("option-conflict", message, hint="name one with --to; without it nox -s rollback lists them")
     named = index_place(workplace, writing=settings.apply and settings.to is not None)
     current = read_current(named.store, named.place)
     if current.etag is None:

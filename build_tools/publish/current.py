@@ -14,7 +14,7 @@ from build_tools import digest
 from build_tools.errors import HipwrightError, Where
 from build_tools.index import html, layout
 from build_tools.index.snapshots import by_filename, by_project, parsed_version
-from build_tools.receipts.record import from_json, to_json
+from build_tools.receipts.record import from_json, newer_schema, to_json
 from build_tools.receipts.snapshot import ShownPages, Snapshot
 from build_tools.stores.base import parse_key
 
@@ -72,7 +72,7 @@ def read_current(store: Store, place: IndexFolder) -> Current:
     Raises
     ------
     HipwrightError
-        ``bad-index`` when what lies there is no snapshot, or it was lost.
+        ``bad-index`` when what lies there is no snapshot, or one of a later hipwright, or it was lost.
     """
     key = place.key(layout.SNAPSHOT)
     there = store.head(key) if _RECENT else None
@@ -212,6 +212,11 @@ def put_new(
 
 def _parsed(content: Content, store: Store, place: IndexFolder) -> Snapshot:
     key = place.key(layout.SNAPSHOT)
+    if (stated := newer_schema(content.data, Snapshot)) is not None:
+        # It is whole: an older one over it would take what was published since out of the index.
+        message = f"a later hipwright wrote the snapshot of the index at {store.url(place.prefix)}: it has schema {stated}"
+        hint = "update hipwright, git pull; leave the index as it is"
+        raise HipwrightError("bad-index", message, where=Where(file=f"{store.address}/{key}"), hint=hint)
     try:
         snapshot = from_json(content.data, Snapshot, name=layout.SNAPSHOT, code="bad-index")
         for version in {file.version for file in snapshot.files}:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import structs
-from packaging.utils import canonicalize_name
+from packaging.utils import canonicalize_name, is_normalized_name
 from packaging.version import InvalidVersion, Version
 
 from build_tools.errors import HipwrightError
@@ -71,10 +71,11 @@ def _marked(snapshot: Snapshot, names: Sequence[str], reason: str | None) -> Sna
 
 def _meant(snapshot: Snapshot, name: str) -> set[str]:
     project, equal, version = name.partition("==")
-    if not equal:
-        if "/" in name or not name.endswith((".whl", ".tar.gz", ".zip")):
+    if not equal or not is_normalized_name(canonicalize_name(project.strip())):
+        if equal or "/" in name or not name.endswith((".whl", ".tar.gz", ".zip")):
+            meant = name if is_normalized_name(canonicalize_name(name)) else "PROJECT"
             message = f"{name!r} names neither a file nor a release"
-            raise HipwrightError("bad-option-value", message, hint=f"name the file, or the release as {name}==VERSION")
+            raise HipwrightError("bad-option-value", message, hint=f"name the file, or the release as {meant}==VERSION")
         return {file.filename for file in snapshot.files if file.filename == name}
     try:
         wanted = Version(version)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Record", "from_json", "plain", "read_record", "to_json"]
+__all__ = ["Record", "from_json", "newer_schema", "plain", "read_record", "to_json"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,6 +69,16 @@ def from_json(data: bytes, model: type[R], *, name: Path | str, code: str = "bad
                 newer = "update hipwright, git pull, or " if stated > max(known) else ""
                 raise HipwrightError(code, message, where=Where(file=name), hint=f"{newer}{_again(model)}")
         return msgspec.json.decode(data, type=model, strict=True)
+
+
+def newer_schema(data: bytes, model: type[Any]) -> int | None:
+    """Return the schema number of bytes that a later hipwright wrote for a model; None for all others, damaged ones included."""
+    known = _schemas(model)
+    try:
+        stated = msgspec.json.decode(data, type=_Head, strict=True).schema
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return stated if known and stated is not None and stated > max(known) else None
 
 
 def read_record(path: Path, model: type[R], *, code: str = "bad-receipt") -> R:

@@ -198,6 +198,8 @@ def test_a_yank_is_shown_on_every_page_done_twice_changes_nothing_more_and_is_ta
         ((FILE,), " ", "bad-option-value"),
         (("demo",), "why", "bad-option-value"),
         (("demo==x y",), "why", "bad-option-value"),
+        (("==1.0",), "why", "bad-option-value"),
+        (("../demo==1.0",), "why", "bad-option-value"),
         (("demo==1.0",), "why", "not-in-index"),
         ((FILE, "gone-1.0-py3-none-any.whl"), "why", "not-in-index"),
     ],
@@ -210,6 +212,19 @@ def test_a_yank_that_names_nothing_or_gives_no_reason_changes_nothing(
         call(yank, folder, words=words, reason=reason)
     assert caught.value.code.name == code
     assert tree_of(folder / "store") == before
+
+
+def test_a_yank_where_no_index_is_says_so(folder: Path) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        call(yank, folder, words=(FILE,), reason="why", channel="dev")
+    assert caught.value.code.name == "nothing-published"
+
+
+@pytest.mark.parametrize("more", [{"apply": True}, {"reason": "why"}])
+def test_a_rollback_to_nothing_is_refused(folder: Path, more: dict[str, object]) -> None:
+    with pytest.raises(HipwrightError, match="no snapshot is named") as caught:
+        call(rollback, folder, **more)
+    assert caught.value.code.name == "option-conflict"
 
 
 def test_one_goes_back_and_forward_again_and_names_stay_taken(folder: Path) -> None:

@@ -46,6 +46,16 @@ def test_a_name_that_the_metadata_does_not_bear_out_is_refused(tmp_path: Path, r
     assert caught.value.code.name == "bad-wheel"
 
 
+def test_malformed_metadata_is_told_with_the_file_that_holds_it(tmp_path: Path) -> None:
+    path, _ = write_wheel(tmp_path, headers="Requires-Python: banana\n")
+    with pytest.raises(
+        HipwrightError, match=r"^demo-1\.0\+rocm7\.1-py3-none-any\.whl: METADATA is malformed: requires-python"
+    ) as caught:
+        read_side_file(path)
+    assert caught.value.where is not None
+    assert (caught.value.where.file, caught.value.where.member) == (path, "METADATA")
+
+
 def test_a_file_that_is_no_wheel_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "demo-1.0-py3-none-any.whl"
     path.write_bytes(b"no zip")
