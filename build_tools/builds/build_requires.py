@@ -10,6 +10,7 @@ from packaging.markers import default_environment
 from packaging.requirements import InvalidRequirement, Requirement
 
 from build_tools.builds.command import config_settings
+from build_tools.counted import counted
 from build_tools.environments.installed import installed_distributions, site_packages, unmet_requirements
 from build_tools.errors import HipwrightError, Where
 from build_tools.rocm.provision import build_requirements
@@ -108,7 +109,7 @@ def refuse_unmet(
         )
     if not lacking:
         return
-    count = f"{len(lacking)} requirement{'' if len(lacking) == 1 else 's'}"
+    count = counted(len(lacking), "requirement")
     message = f"the build environment of {project.name} does not meet {count} of its build: {'; '.join(lacking)}"
     hint = f"name them in build.requires of {project.name}'s project.toml where the sources do not, and make it again: {again}"
     raise HipwrightError("unmet-requirement", message, where=Where(file=environment.folder), hint=hint)

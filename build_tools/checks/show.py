@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from build_tools.counted import counted
 from build_tools.shown import shown
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _MOST: Final = 20
 def show_report(report: CheckReport, console: Console) -> None:
     """Tell what the rules found, which of them were off, and which could not judge, with the reasons."""
     count = len(report.wheels)
-    title = f"{count} wheel{'' if count == 1 else 's'} judged by {len(report.rules)} rules"
+    title = f"{counted(count, 'wheel')} judged by {len(report.rules)} rules"
     note = "\n".join((*_off(report), *_unjudged(report)))
     cut = [row for group in _by_rule(report).values() for row in _few(group)]
     for found in cut:

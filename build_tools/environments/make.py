@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from packaging.utils import canonicalize_name
 
+from build_tools.counted import counted
 from build_tools.environments.installed import damaged_files, installed_distributions, python_in, scripts_in, site_packages
 from build_tools.environments.loss import added_by_hand, note_files, refuse_loss
 from build_tools.environments.maker import BASE_INDEX, MARK, Maker
@@ -294,7 +295,7 @@ def _changed_packages(record: EnvironmentRecord, request: EnvironmentRequest, pl
             for package in record.packages
             if canonicalize_name(package.name) in owned and here.get(package.name, package.version) != package.version
         ),
-        *(f"{len(paths)} file{'' if len(paths) == 1 else 's'} of {name}, such as {paths[0]}" for name, paths in damaged.items()),
+        *(f"{counted(len(paths), 'file')} of {name}, such as {paths[0]}" for name, paths in damaged.items()),
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Where
 from build_tools.hipify.carry import Standing, carried_changes, carrying_commit
 from build_tools.hipify.place import Planned, is_ours, plan, put
@@ -223,15 +224,15 @@ class _Again:
         carried = {path: part for path, part in carried.items() if part}
         write_tree_record(self.tree, TreeRecord(record=made.record, carried=carried), written=written)
         count = sum(len(part.files) for part in planned.values())
-        self.say(f"hipify ran again with your changes: {count} file{'' if count == 1 else 's'} of the tree written or removed")
+        self.say(f"hipify ran again with your changes: {counted(count, 'file')} of the tree written or removed")
 
     def _carried(self, one: Standing, changes: Changes, record: HipifyRecord) -> dict[str, str | None]:
         """Return those of a person's changes that hipify's output follows from, each as it stands in the tree."""
         new, old = _part(record, one.module), _part(self.known.record, one.module)
         spellings = {spelled(path): path for path in changes}
-        counted = watched_by(new, spellings) | (spellings.keys() & {*new.changed, *old.read})
+        watched = watched_by(new, spellings) | (spellings.keys() & {*new.changed, *old.read})
         found: dict[str, str | None] = {}
-        for name in sorted(counted):
+        for name in sorted(watched):
             path = spellings[name]
             entry = changes[path] if name in new.changed else one.now.get(path)
             found[name] = None if entry is None else entry.object_id

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import humanize
 
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 from build_tools.index.families import install_sets
 from build_tools.index.layout import FLAT_PAGE, SIMPLE, SIMPLE_JSON, quoted
@@ -92,7 +93,7 @@ def people_page(projects: Mapping[str, Sequence[IndexedFile]]) -> bytes:
 def _summary(projects: Mapping[str, Sequence[IndexedFile]]) -> Iterator[str]:
     count = sum(map(len, projects.values()))
     size = _size(sum(file.size for files in projects.values() for file in files))
-    yield f"    <p>{_counted(len(projects), 'project')}, {_counted(count, 'file')}, {size} in all.</p>"
+    yield f"    <p>{counted(len(projects), 'project')}, {counted(count, 'file')}, {size} in all.</p>"
     yield (
         f'    <p>For installers: <a href="{SIMPLE}/">the index</a> (<code>--index-url</code>), '
         f'<a href="{SIMPLE_JSON}/">the same as JSON</a>, and <a href="{FLAT_PAGE}">all files on one page</a> '
@@ -166,7 +167,7 @@ def _project(project: str, files: Sequence[IndexedFile]) -> Iterator[str]:
     yield from (_row(file) for group in versions[:_VERSIONS] for file in group)
     yield "    </table></div>"
     if len(versions) > _VERSIONS:
-        older = _counted(len(versions) - _VERSIONS, "older version")
+        older = counted(len(versions) - _VERSIONS, "older version")
         yield f'    <p><a href="{SIMPLE}/{quoted(project)}/index.html">{older}</a></p>'
 
 
@@ -199,7 +200,3 @@ def _tags(file: IndexedFile) -> tuple[str, str]:
 
 def _size(number: int) -> str:
     return humanize.naturalsize(number, binary=True)
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from build_tools import files
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Where
 from build_tools.patches.sections import sections
 from build_tools.patches.transplant import Made, PathChange, commits_on, small_commit, transplanted
@@ -118,7 +119,7 @@ class Bench:
         made = () if self.repository.head() == self.start else commits_on(self.repository, self.start)
         mails = self._mails() if failed else len(made)
         if mails is not None and mails != len(patches):
-            count = f"{len(patches)} patch file{'s' if len(patches) != 1 else ''}"
+            count = counted(len(patches), "patch file")
             message = f"{count} for {called(self.module.path)} became {mails} commits: a file holds more than one patch"
             raise HipwrightError("bad-series", message, where=Where(file=patches[0].file, module=self.module.path))
         return Mailed(made=made, failed=failed, said=done.stdout + done.stderr)

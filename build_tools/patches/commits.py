@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from build_tools.patches.beside import PathChange
-from build_tools.sources.git import shown
+from build_tools.shown import shown
 from build_tools.sources.phases import TRAILER
 from build_tools.types import CommitId, TreeId
 

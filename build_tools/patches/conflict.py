@@ -15,8 +15,9 @@ from build_tools.patches.placement import fits, lines_of, turned
 from build_tools.patches.refusal import refusal
 from build_tools.patches.sections import sections
 from build_tools.patches.upstream import patched_files, touching
+from build_tools.shown import shown
 from build_tools.sources.contents import read_file
-from build_tools.sources.git import EMAIL, shown
+from build_tools.sources.git import EMAIL
 from build_tools.sources.modules import markers_of
 from build_tools.sources.told import called, shortened
 

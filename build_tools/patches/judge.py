@@ -10,12 +10,13 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Where
 from build_tools.patches.hunks import Hunk, hunks
 from build_tools.patches.placement import Place, Placement, apply_hunks, fits, lines_of, place, turned
 from build_tools.patches.sections import sections
+from build_tools.shown import shown
 from build_tools.sources.contents import entry_at, read_blobs
-from build_tools.sources.git import shown
 from build_tools.sources.told import called
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Moved:
     def __str__(self) -> str:
         count = abs(self.lines)
         way = "down" if self.lines > 0 else "up"
-        return f"hunk {self.number} of {shown(self.file)} lies {count} line{'s' if count != 1 else ''} further {way}"
+        return f"hunk {self.number} of {shown(self.file)} lies {counted(count, 'line')} further {way}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

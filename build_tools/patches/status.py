@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from build_tools import digest
+from build_tools.counted import counted
 from build_tools.patches.hunks import hunks
 from build_tools.patches.sections import sections
 
@@ -32,7 +33,7 @@ class Size:
     removed: int
 
     def __str__(self) -> str:
-        files = "1 file" if self.files == 1 else f"{self.files} files"
+        files = counted(self.files, "file")
         return f"{files}, +{self.added} -{self.removed}"
 
 

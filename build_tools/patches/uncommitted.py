@@ -6,6 +6,7 @@ import itertools
 import os
 from typing import TYPE_CHECKING, Final
 
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Where
 from build_tools.process import printable
 from build_tools.shown import shown
@@ -87,7 +88,7 @@ def refuse_uncommitted(tree: Path, modules: Collection[Module], *, base: str) ->
     lines = [line for module in modules for line in edits[module.path]]
     if lines:
         changed = [module for module in modules if edits[module.path]]
-        message = f"{tree} has {len(lines)} change{'s' if len(lines) != 1 else ''} that no commit holds, and patches are written from commits"
+        message = f"{tree} has {counted(len(lines), 'change')} that no commit holds, and patches are written from commits"
         raise HipwrightError(
             "uncommitted",
             message,
@@ -97,7 +98,7 @@ def refuse_uncommitted(tree: Path, modules: Collection[Module], *, base: str) ->
         )
     made = list(itertools.chain.from_iterable(hipified[module.path] for module in modules))
     if made:
-        message = f"hipify has written {len(made)} file{'s' if len(made) != 1 else ''} anew from changes of yours, and no commit holds them"
+        message = f"hipify has written {counted(len(made), 'file')} anew from changes of yours, and no commit holds them"
         hint = f"make the changes base patches, which hipify reads: git tag your commits, {base}, git cherry-pick them there, and save"
         raise HipwrightError(
             "uncommitted", message, where=Where(file=tree), hint=hint, excerpt="\n".join(shortened(made, _LINES))

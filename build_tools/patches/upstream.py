@@ -13,8 +13,9 @@ from build_tools.patches.beside import OFFLINE
 from build_tools.patches.hunks import hunks
 from build_tools.patches.placement import lines_of, place, turned
 from build_tools.patches.sections import sections
+from build_tools.shown import shown
 from build_tools.sources.contents import Entry, entries, read_blobs
-from build_tools.sources.git import EMAIL, shown
+from build_tools.sources.git import EMAIL
 from build_tools.types import CommitId
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools import files
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Kind, Where
 from build_tools.locking.keep import lock_in_use
 from build_tools.patches.compare import PatchChange, compare_files, lines_at
@@ -235,7 +236,7 @@ def _show_changes(report: _Report, workplace: Workplace) -> None:
 def _show(report: _Report, workplace: Workplace) -> None:
     console = workplace.console
     _show_changes(report, workplace)
-    what = "lines and rules" if report.line is None else _counted(report.files, "patch", "patches")
+    what = "lines and rules" if report.line is None else counted(report.files, "patch", "patches")
     title = f"{report.named}: {what}{_proven(report)}"
     if not report.all:
         console.say(f"{title}: nothing found")
@@ -249,7 +250,7 @@ def _show(report: _Report, workplace: Workplace) -> None:
 def _proven(report: _Report) -> str:
     if not report.refs:
         return ""
-    refs = _counted(len(report.refs), "ref", "refs")
+    refs = counted(len(report.refs), "ref")
     compared = ", and the tree in the work dir" if any(ref.compared for ref in report.refs) else ""
     return f" on {refs}{compared}"
 
@@ -262,10 +263,6 @@ def _where(found: PatchFinding) -> str:
 def _what(found: PatchFinding) -> str:
     """Return what was found, without the file's name that the table has beside it."""
     return found.message if found.file is None else found.message.removeprefix(f"{found.file} ")
-
-
-def _counted(count: int, one: str, several: str) -> str:
-    return f"{count} {one if count == 1 else several}"
 
 
 def _document(report: _Report) -> dict[str, Any]:
@@ -287,7 +284,7 @@ def _raise_for(reports: Sequence[_Report], workplace: Workplace, document: dict[
         return
     found.sort(key=lambda pair: pair[1].severity != "error")
     counts = Counter(one.severity for _, one in found)
-    words = [_counted(counts[severity], severity, f"{severity}s") for severity in ("error", "warning") if counts[severity]]
+    words = [counted(counts[severity], severity) for severity in ("error", "warning") if counts[severity]]
     guilty = ", ".join(dict.fromkeys(report.named for report, _ in found))
     told = list(dict.fromkeys(one.message for _, one in found))
     more = [f"and {len(told) - _TOLD} more"] if len(told) > _TOLD else []

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from build_tools.counted import counted
 from build_tools.environments.installed import installed_distributions, site_packages
 from build_tools.environments.make import MARK
 from build_tools.errors import HipwrightError
@@ -182,7 +183,7 @@ def _raise_for(findings: list[dict[str, str]], document: dict[str, Any], hint: s
         messages = [one["message"] for one in errors if one["code"] == code]
         if messages:
             more = len(errors) - 1
-            message = messages[0] + (f"; and {more} more finding{'' if more == 1 else 's'}" if more else "")
+            message = messages[0] + (f"; and {counted(more, 'more finding')}" if more else "")
             raise HipwrightError(code, message, hint=hint, document=document)
 
 

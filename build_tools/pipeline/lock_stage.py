@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools import digest
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 from build_tools.files import write_bytes
 from build_tools.locking.choose import PINNED
@@ -244,7 +245,7 @@ def _lock_done(entry: Locked, chain: Chain) -> Done:
 def _aged(version: str) -> str:
     """Return a ROCm version with its age, where its version tells the day: a source that stopped being filled gives an old one."""
     days = days_old(version, today=datetime.now(tz=UTC).date())
-    return version if days is None else f"{version}, {days} day{'' if days == 1 else 's'} old"
+    return version if days is None else f"{version}, {counted(days, 'day')} old"
 
 
 def _show_lock(locked: Mapping[str, Locked], chains: list[Chain], workplace: Workplace, built: Built) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from build_tools.config.examples import Example, missing_asset_names, read_examples
 from build_tools.config.project import load_project
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import utc_now, write_bytes
 from build_tools.pipeline.compare_profiles import limit_of
@@ -165,7 +166,7 @@ def _show(report: ProfileReport, path: Path, workplace: Workplace) -> None:
         )
         for one in report.examples
     ]
-    ran = f"medians of {report.repeat} run{'' if report.repeat == 1 else 's'}"
+    ran = f"medians of {counted(report.repeat, 'run')}"
     warm = ", after one that does not count" if report.warm_up else ""
     workplace.console.table("Profile", _COLUMNS, rows, note=f"{ran}{warm}; the report is {path}")
 

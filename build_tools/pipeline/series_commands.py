@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.config.project import Line, load_project
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Where
 from build_tools.files import hold, write_bytes
 from build_tools.patches.applied import read_applied
@@ -71,7 +72,7 @@ def new_series(workplace: Workplace) -> dict[str, Any]:
     would = "would be " if settings.dry_run else ""
     if files:
         held = len(files) - 1
-        begun = f"begun with {held} patch{'' if held == 1 else 'es'}"
+        begun = f"begun with {counted(held, 'patch', 'patches')}"
         console.say(
             f"{project.name}: the patch line {line} {'would be' if would else 'is'} {begun}, in {folder / 'patches' / str(line)}"
         )

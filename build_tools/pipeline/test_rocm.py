@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 from build_tools import digest
 from build_tools.config.targets import known_targets
+from build_tools.counted import counted
 from build_tools.environments.make import EnvironmentRequest
 from build_tools.environments.resolve import offered_extras
 from build_tools.environments.wait import rest_of, when_there
@@ -337,7 +338,7 @@ def _failure(receipt: RocmTestReceipt, log: Path) -> HipwrightError | None:
     if suites and not any(suite.passed or suite.failed for suite in suites.values()):
         return HipwrightError("no-tests", f"rocm-sdk test of ROCm {version} tested nothing", log=log)
     failed = [f"{name}: {part.test}: {part.reason}" for name, suite in suites.items() for part in suite.failed]
-    count = f"{len(failed)} test{'' if len(failed) == 1 else 's'}" if failed else "the test"
+    count = counted(len(failed), "test") if failed else "the test"
     message = f"{count} of ROCm {version} failed on Python {receipt.environment.python_version}"
     hint = f"try it there: {receipt.environment.python} -I -m rocm_sdk test"
     ended = "no test failed, and it ended with an error" if suites else first_error(log, 0)

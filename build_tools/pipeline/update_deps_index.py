@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.utils import canonicalize_name
 
 from build_tools.config.deps_index import deps_index
+from build_tools.counted import counted
 from build_tools.environments.base_listing import base_listing
 from build_tools.environments.download import download_all
 from build_tools.errors import HipwrightError
@@ -90,7 +91,7 @@ def _publish(plan: DepsPlan, store: Store, workplace: Workplace) -> None:
     console = workplace.console
     network = workplace.base.network()
     many = len(plan.added)
-    with console.group(f"fetching {many} wheel{'' if many == 1 else 's'}") if many else nullcontext():
+    with console.group(f"fetching {counted(many, 'wheel')}") if many else nullcontext():
         paths = download_all(plan.added, cache=workplace.cache, network=network, say=console.line)
     for note in prove_deps(paths):
         console.say(note)

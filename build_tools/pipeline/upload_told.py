@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from build_tools.counted import counted
 from build_tools.pipeline.publishing import install_lines
 from build_tools.pipeline.uploading import SHOWN_COLUMNS, file_rows, shown_rows
 
@@ -82,7 +83,7 @@ def _tell(document: Mapping[str, Any], workplace: Workplace) -> None:
         lines += [f"missing: {line}" for line in provenance["missing"]]
     count = len(document["writes"])
     if count or dry:
-        lines.append(f"{'would write' if dry else 'wrote'} {count} object{'' if count == 1 else 's'}")
+        lines.append(f"{'would write' if dry else 'wrote'} {counted(count, 'object')}")
     elif not document["repaired"]:
         lines.append("nothing new")
     if document["repaired"]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import humanize
 
+from build_tools.counted import counted
 from build_tools.environments.network import path_of
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import SIMPLE, SNAPSHOT
@@ -89,17 +90,13 @@ def _foreign(url: str, workplace: Workplace) -> IndexReport:
 def _tell(report: IndexReport, workplace: Workplace) -> None:
     rows = [(finding.rule, finding.where, finding.message) for finding in report.findings]
     size = humanize.naturalsize(report.size, binary=True)
-    found = f"has {_counted(len(rows), 'finding')}" if rows else "is whole"
+    found = f"has {counted(len(rows), 'finding')}" if rows else "is whole"
     lines = [f"{report.address} {found}"]
-    lines += [f"{_counted(report.files, 'file')} of {_counted(report.projects, 'project')}, {size}, every byte read"]
+    lines += [f"{counted(report.files, 'file')} of {counted(report.projects, 'project')}, {size}, every byte read"]
     if report.history and not _is_cut(report):
-        lines.append(f"{_counted(report.history, 'snapshot')} in an unbroken history")
+        lines.append(f"{counted(report.history, 'snapshot')} in an unbroken history")
     lines += [f"not judged: {one}" for one in report.unjudged]
     workplace.console.table("Index", ("rule", "where", "what"), rows, note="\n".join(lines))
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _is_cut(report: IndexReport) -> bool:

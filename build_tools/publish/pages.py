@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest, files
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 from build_tools.index import html, json
 from build_tools.index.layout import SIMPLE, SIMPLE_JSON, html_keys, json_keys, project_of
@@ -220,9 +221,9 @@ class _Desk:
             return None
         count = sum(page is not None for page in writing.values())
         if count:
-            self.say(f"wrote {count} index page{'s' if count > 1 else ''}")
+            self.say(f"wrote {counted(count, 'index page')}")
         if len(writing) > count:
-            self.say(f"removed {len(writing) - count} index page{'s' if len(writing) - count > 1 else ''}")
+            self.say(f"removed {counted(len(writing) - count, 'index page')}")
         return put
 
     def _write_page(self, key: ObjectKey, page: Page, there: ObjectInfo | None) -> ObjectInfo:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from packaging.version import Version
 
+from build_tools.counted import counted
 from build_tools.environments.candidate import version_key
 from build_tools.rocm.stack import implied_rocm, mixed, same_rocm
 
@@ -37,7 +38,7 @@ class Pair:
 
     def __str__(self) -> str:
         parts = [*([f"torch {self.torch}"] if self.torch else []), *([f"ROCm {self.rocm}"] if self.rocm else [])]
-        age = "" if self.days is None else f", {self.days} day{'' if self.days == 1 else 's'} old"
+        age = "" if self.days is None else f", {counted(self.days, 'day')} old"
         return f"{' with '.join(parts)}{age}"
 
 

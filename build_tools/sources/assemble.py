@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from build_tools.shown import shown
 from build_tools.sources.contents import submodules
-from build_tools.sources.git import shown
 from build_tools.sources.modules import ROOT, Module, ModuleEntry, in_tree, module_at
 
 if TYPE_CHECKING:

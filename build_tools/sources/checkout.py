@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
+from build_tools.shown import shown
 from build_tools.sources.arrange import Arrangement, Target, arrange, verify
 from build_tools.sources.assemble import assemble, pinned, unpatched
 from build_tools.sources.base_version import base_version
 from build_tools.sources.bring import Bringer
-from build_tools.sources.git import shown
 from build_tools.sources.mirror import WHOLE, History
 from build_tools.sources.modules import ROOT, Module, ModuleEntry, load_modules, markers_of, save_modules
 from build_tools.sources.move import is_moving, settle

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError, Where
-from build_tools.sources.git import shown
+from build_tools.shown import shown
 from build_tools.sources.partial import bring_objects
 from build_tools.types import CommitId
 

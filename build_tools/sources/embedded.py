@@ -19,9 +19,9 @@ import msgspec
 from build_tools import digest, files
 from build_tools.config.load import load_toml
 from build_tools.errors import HipwrightError, Where
+from build_tools.shown import shown
 from build_tools.sources.contents import is_git_folder
 from build_tools.sources.fastimport import Branch, FileContent, make_repository
-from build_tools.sources.git import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

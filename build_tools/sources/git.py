@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.errors import HipwrightError
-from build_tools.shown import shown
 from build_tools.sources.retry import retried
 from build_tools.types import CommitId, TreeId, is_commit_id
 from build_tools.urls import redact
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from build_tools.process import Completed, Runner
 
-__all__ = ["EMAIL", "IDENTITY", "MINIMUM", "CommitFacts", "Git", "Repository", "Source", "shown"]
+__all__ = ["EMAIL", "IDENTITY", "MINIMUM", "CommitFacts", "Git", "Repository", "Source"]
 
 IDENTITY: Final = "hipwright"
 """The author and committer of commits that hipwright makes."""

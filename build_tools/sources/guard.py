@@ -6,10 +6,12 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Final
 
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Where
 from build_tools.process import printable
+from build_tools.shown import shown
 from build_tools.sources.contents import GITLINK, entries
-from build_tools.sources.git import EMAIL, shown
+from build_tools.sources.git import EMAIL
 from build_tools.sources.modules import (
     ROOT,
     Module,
@@ -325,7 +327,7 @@ def refuse_unsaved(tree: Path, work: Mapping[str, Iterable[str]], *, hint: str) 
     if not lines:
         return
     modules = [path for path, found in work.items() if found]
-    message = f"moving {tree} would lose {len(lines)} change{'s' if len(lines) != 1 else ''} of yours"
+    message = f"moving {tree} would lose {counted(len(lines), 'change')} of yours"
     raise HipwrightError(
         "unsaved-work",
         message,

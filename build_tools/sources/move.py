@@ -17,9 +17,9 @@ from build_tools import files
 from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.ids import CommitId
 from build_tools.receipts.record import Record, read_record, to_json
+from build_tools.shown import shown
 from build_tools.sources.contents import GITLINK, Entry, entries
 from build_tools.sources.discard import discard
-from build_tools.sources.git import shown
 from build_tools.sources.guard import LOCKS, local_work, refuse_unsaved, untouched
 from build_tools.sources.kept import ways_to_keep
 from build_tools.sources.lineends import keep_stored_bytes

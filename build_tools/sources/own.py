@@ -16,9 +16,9 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.process import printable
 from build_tools.receipts.lock import LockedSources, SubmodulePin
 from build_tools.receipts.values import LocalChanges, ModuleState, SourceTree
+from build_tools.shown import shown
 from build_tools.sources.base_version import version_in
 from build_tools.sources.contents import entry_at, gitlinks, read_file, submodules
-from build_tools.sources.git import shown
 from build_tools.sources.modules import ROOT, in_tree
 from build_tools.sources.ownstore import read_module
 from build_tools.sources.told import change_word, prefix_of, shortened

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from build_tools import digest
 from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.values import LocalChanges, ModuleState, SourceTree
+from build_tools.shown import shown
 from build_tools.sources.assemble import pinned
 from build_tools.sources.contents import gitlinks
-from build_tools.sources.git import shown
 from build_tools.sources.guard import local_commits
 from build_tools.sources.modules import (
     MARKERS,

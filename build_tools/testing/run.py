@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from build_tools import files
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 from build_tools.logs import first_error
 from build_tools.testing import driver
@@ -77,7 +78,7 @@ def run_tests(
         again = [result.test for result in outcome.failures if "::" in result.test]
         if outcome.kind is not OutcomeKind.FAILED or not again:
             break
-        say(f"trying {len(again)} failed test{'' if len(again) == 1 else 's'} again, attempt {attempt + 1}")
+        say(f"trying {counted(len(again), 'failed test')} again, attempt {attempt + 1}")
         place = folder / f"attempt-{attempt + 1}"
         repeated = _run_once(_only(request, again), runner=runner, folder=place, log=log, say=say)
         results = _merged(outcome.results, repeated, again)

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from build_tools.errors import HipwrightError
+from build_tools.shown import shown
 from build_tools.sources import arrange, move
-from build_tools.sources.git import shown
 from build_tools.sources.guard import local_work
 from build_tools.sources.modules import load_modules
 from build_tools.sources.phases import marked_modules

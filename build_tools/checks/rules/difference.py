@@ -14,6 +14,7 @@ import humanize
 
 from build_tools.checks.name_tree import NameTree
 from build_tools.checks.rule import Problem, Rule, Subject
+from build_tools.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -50,7 +51,7 @@ def _judge(subject: Subject) -> Iterator[Problem]:
     yield from _vanished(gone, members)
     fresh = [name for name in members if name not in before]
     if fresh:
-        yield Problem(message=f"{_members(len(fresh))} more than the baseline: {_few(fresh)}", severity="note")
+        yield Problem(message=f"{counted(len(fresh), 'member')} more than the baseline: {_few(fresh)}", severity="note")
     yield from _sizes(before, members, check.growth_limit)
     total, was = sum(members.values()), sum(before.values())
     if total - was >= _NOTABLE and total > was * (100 + check.growth_limit) / 100:
@@ -72,7 +73,9 @@ def _vanished(gone: list[str], members: Mapping[str, int]) -> Iterator[Problem]:
         lost = there.highest_missing(name)
         by_place[f"{lost}/" if lost is not None else name].append(name)
     for place, names in by_place.items():
-        what = f"the baseline has the folder, with {_members(len(names))}" if place.endswith("/") else "the baseline has it"
+        what = (
+            f"the baseline has the folder, with {counted(len(names), 'member')}" if place.endswith("/") else "the baseline has it"
+        )
         yield Problem(message=f"{what}; the wheel has not", member=place, hint="what is meant belongs into check.may-vanish")
 
 
@@ -99,10 +102,6 @@ def _percent(size: int, was: int) -> str:
 
 def _size(number: int) -> str:
     return humanize.naturalsize(number, binary=True)
-
-
-def _members(count: int) -> str:
-    return f"{count} member{'' if count == 1 else 's'}"
 
 
 def _few(names: list[str]) -> str:

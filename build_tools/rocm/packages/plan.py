@@ -12,6 +12,7 @@ from packaging.version import InvalidVersion, Version
 
 from build_tools import digest
 from build_tools.config.rocm_packages import package_table
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 from build_tools.receipts.record import to_json
 from build_tools.rocm.artifacts.catalog import read_catalog
@@ -296,13 +297,12 @@ def _tag(
 
 def _machine(facts: Iterable[Facts]) -> str:
     """Return the processor that most binaries are for; this machine's where there are none."""
-    counted = collections.Counter(one.elf.machine for one in facts if one.elf is not None)
-    return max(sorted(counted), key=counted.__getitem__, default=host.machine())
+    machines = collections.Counter(one.elf.machine for one in facts if one.elf is not None)
+    return max(sorted(machines), key=machines.__getitem__, default=host.machine())
 
 
 def _dropped(laid: Laid) -> str:
-    count = len(laid.dropped)
-    links = f"{count} link{'' if count == 1 else 's'}"
+    links = counted(len(laid.dropped), "link")
     return f"{laid.portion.distribution} is without {links} to folders or to nothing, such as {laid.dropped[0]}; the devel tree has them"
 
 

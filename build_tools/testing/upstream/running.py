@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 from build_tools.receipts.suite import SuiteTest
 from build_tools.testing.outcome import OutcomeKind
@@ -90,7 +91,7 @@ def _try_again(end: FileEnd, desk: Desk, file: str) -> None:
         again = [test for test, how in end.tests.items() if how.outcome in _TRIED_AGAIN]
         if not again:
             break
-        desk.say(f"{file}: trying {len(again)} failed test{'' if len(again) == 1 else 's'} again, attempt {attempt}")
+        desk.say(f"{file}: trying {counted(len(again), 'failed test')} again, attempt {attempt}")
         place = desk.place(file) / f"attempt-{attempt}"
         shutil.rmtree(place, ignore_errors=True)
         request = desk.request(file, {"only": again}, name=place.name)

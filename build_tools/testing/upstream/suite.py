@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from queue import LifoQueue
 from typing import TYPE_CHECKING
 
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 from build_tools.files import machine_failure, utc_now
 from build_tools.receipts.suite import SuiteResult, SuiteTest
@@ -111,7 +112,7 @@ def prepare(desk: Desk, asked: Asked) -> Prepared:
         raise HipwrightError("no-tests", f"the skip files leave all {len(files)} test files of {name} out")
     collected = collect(desk, loaded, jobs=asked.jobs)
     if not collected.tests and not collected.broken:
-        message = f"no test was collected from {len(loaded)} test file{'' if len(loaded) == 1 else 's'} of {name}"
+        message = f"no test was collected from {counted(len(loaded), 'test file')} of {name}"
         hint = "look at what -k says" if desk.keyword else None
         raise HipwrightError("no-tests", message, hint=hint, log=desk.log(loaded[0]))
     for test in collected.twice:

@@ -3,11 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from build_tools.errors import HipwrightError
-from build_tools.sources.git import shown
 from build_tools.sources.urls import file_url, place_with_secrets, resolve_relative, submodule_address
 from tests.support.source_trees import Person, git, new_git, write
 
@@ -52,16 +49,6 @@ def test_file_addresses_of_windows_folders_have_three_slashes() -> None:
             return "C:/cache/a b"
 
     assert file_url(Windows()) == "file:///C:/cache/a%20b"
-
-
-@given(st.binary())
-def test_shown_paths_are_one_printable_line(path: bytes) -> None:
-    assert all(char.isprintable() for char in shown(path))
-
-
-def test_shown_paths_keep_what_can_be_read() -> None:
-    assert shown("é b".encode()) == "é b"
-    assert shown(b"a\nb\xff") == "a\\nb\\xff"
 
 
 @pytest.mark.parametrize(
