@@ -179,8 +179,8 @@ def test_a_page_of_a_shard_or_of_another_version_is_no_verdict() -> None:
     result = changed(result, code=msgspec.structs.replace(result.code, same=False, wheel_commit=None))
     page = markdown(result, None, [])
     assert "The tests are of another version" in page
-    assert "This is shard 2 of 3, and no verdict." in page
-    assert "Narrowed to `-k b`" in page
+    assert "This is shard 2 of 3, and no verdict on the suite." in page
+    assert "Narrowed to `-k b`: no verdict on the suite." in page
 
 
 def test_a_suite_of_which_all_fails_stays_readable() -> None:
