@@ -28,7 +28,8 @@ from build_tools.receipts.values import WheelFile
 from build_tools.types import Platform
 from build_tools.wheels.elf import read_elf
 from build_tools.wheels.metadata import parse_metadata
-from build_tools.wheels.rewrite import member_bytes, open_wheel, rewrite_wheel
+from build_tools.wheels.opened import member_bytes, open_wheel
+from build_tools.wheels.rewrite import rewrite_wheel
 from build_tools.wheels.run_path import find_patchelf
 from build_tools.wheels.run_path_in_place import set_run_path_in_place
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from build_tools.process import Runner
     from build_tools.receipts.values import BuiltWheels
     from build_tools.wheels.elf import Elf
-    from build_tools.wheels.rewrite import PackedWheel
+    from build_tools.wheels.opened import PackedWheel
     from build_tools.wheels.write import WheelEntry
 
 __all__ = ["Rocm", "bundle_wheel", "bundle_wheels"]

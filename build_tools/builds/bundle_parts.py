@@ -16,14 +16,14 @@ from build_tools.config.targets import known_targets, target_of
 from build_tools.rocm.packages.layout import matches
 from build_tools.types import Platform
 from build_tools.wheels.elf import read_elf
-from build_tools.wheels.rewrite import copy_member
+from build_tools.wheels.opened import copy_member
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from build_tools.config.rocm_packages import Library
-    from build_tools.wheels.rewrite import PackedWheel
+    from build_tools.wheels.opened import PackedWheel
 
 __all__ = ["Part", "Parts", "RocmFiles", "binary_needs", "find_parts", "rocm_files"]
 

@@ -23,7 +23,7 @@ from build_tools.receipts.values import BuiltWheels, WheelFile
 from build_tools.rocm.provision import BUILD_FILES, build_folder
 from build_tools.sources.export import materialise
 from build_tools.wheels.name import parse_wheel_name
-from build_tools.wheels.rewrite import open_wheel
+from build_tools.wheels.opened import open_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -16,13 +16,14 @@ from packaging.version import InvalidVersion, Version
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import Sha256
 from build_tools.wheels.metadata import parse_metadata
-from build_tools.wheels.rewrite import copy_member, member_bytes, open_wheel, rewrite_wheel
+from build_tools.wheels.opened import copy_member, member_bytes, open_wheel
+from build_tools.wheels.rewrite import rewrite_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
-    from build_tools.wheels.rewrite import PackedWheel
+    from build_tools.wheels.opened import PackedWheel
 
 __all__ = ["Remade", "Reversion", "content_digest", "parse_reversion", "remake_wheel"]
 

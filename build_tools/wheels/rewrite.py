@@ -8,148 +8,30 @@ for the checks to judge, of the new wheel as of the old one.
 from __future__ import annotations
 
 import hashlib
-import io
-import stat
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from build_tools.errors import HipwrightError, Where
-from build_tools.shown import shown
-from build_tools.wheels.archive import content_faults, find_content, gap_faults, read_directory, read_member
-from build_tools.wheels.metadata import parse_metadata, parse_wheel_fields, render_wheel_fields
+from build_tools.errors import HipwrightError
+from build_tools.wheels.metadata import parse_wheel_fields, render_wheel_fields
 from build_tools.wheels.metadata_edit import edit_metadata
 from build_tools.wheels.name import parse_wheel_name, wheel_filename
-from build_tools.wheels.record import STRONG_HASHES, UNRECORDED, encode_hash, parse_record
-from build_tools.wheels.write import Packed, WheelEntry, write_wheel
+from build_tools.wheels.opened import ANY_EXECUTE, PackedWheel, bad_wheel, name_fault, open_wheel
+from build_tools.wheels.record import UNRECORDED, encode_hash
+from build_tools.wheels.write import WheelEntry, write_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from packaging.tags import Tag
 
-    from build_tools.wheels.archive import Member
     from build_tools.wheels.name import WheelName
-    from build_tools.wheels.record import RecordRow
 
-__all__ = ["PackedWheel", "Sink", "add_members", "copy_member", "member_bytes", "open_wheel", "rewrite_wheel"]
+__all__ = ["add_members", "rewrite_wheel"]
 
-_ANY_EXECUTE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
-_TEXT_LIMIT: Final = 64 << 20
 _WRITTEN_ANEW: Final = ("METADATA", "WHEEL", "RECORD", *UNRECORDED)
-
-
-class Sink(Protocol):
-    """What bytes are written to, piece by piece."""
-
-    def write(self, piece: bytes, /) -> object:
-        """Take the next piece."""
-        ...
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PackedWheel:
-    """A wheel, ready to be copied from: its name, its files as they lie in the archive, and its metadata.
-
-    ``entries`` has every file but ``RECORD`` and its signatures, by its name; their contents are all :class:`Packed`.
-    """
-
-    path: Path
-    name: WheelName
-    entries: Mapping[str, WheelEntry]
-    metadata: bytes
-    wheel: bytes
-
-    @property
-    def dist_info(self) -> str:
-        """The folder of metadata."""
-        return self.name.dist_info
-
-    def packed(self, member: str) -> Packed:
-        """Return how a file lies in the archive."""
-        content = self.entries[member].content
-        if not isinstance(content, Packed):
-            raise TypeError(member)
-        return content
-
-
-def open_wheel(path: Path) -> PackedWheel:
-    """Read a wheel's directory, headers, ``RECORD`` and metadata.
-
-    A file that ``RECORD`` does not list, or lists by a weak hash, is unpacked once for its hash.
-
-    Raises
-    ------
-    HipwrightError
-        ``no-wheel``; ``bad-wheel`` naming the member and what is wrong: an archive that readers see differently, a name that leads
-        elsewhere or is there twice, a ``RECORD`` that lists what is not there, metadata that disagrees with the file name.
-    """
-    if not path.is_file():
-        raise HipwrightError("no-wheel", f"there is no wheel {path}", where=Where(file=path))
-    name = parse_wheel_name(path.name)
-    directory = read_directory(path)
-    if directory.faults:
-        fault = directory.faults[0]
-        raise _bad(path, fault.message, fault.member)
-    members: dict[str, Member] = {}
-    with path.open("rb") as stream:
-        for member in directory.members:
-            _require_plain(path, member)
-            if member.is_folder:
-                continue
-            if member.name in members:
-                raise _bad(path, "the name is there twice", member.name)
-            members[member.name] = member
-        texts = {text: _text(path, stream, members, f"{name.dist_info}/{text}") for text in ("METADATA", "WHEEL", "RECORD")}
-        rows = _rows(path, texts["RECORD"], members, f"{name.dist_info}/RECORD")
-        unlisted = {f"{name.dist_info}/{text}" for text in ("RECORD", *UNRECORDED)}
-        entries = {
-            member.name: WheelEntry(
-                name=member.name,
-                content=_packed(path, stream, member, rows.get(member.name)),
-                executable=bool(member.mode & _ANY_EXECUTE),
-            )
-            for member in sorted(members.values(), key=lambda one: one.offset)
-            if member.name not in unlisted
-        }
-    _require_agreement(path, name, texts["METADATA"], texts["WHEEL"])
-    return PackedWheel(path=path, name=name, entries=entries, metadata=texts["METADATA"], wheel=texts["WHEEL"])
-
-
-def copy_member(wheel: PackedWheel, member: str, sink: Sink) -> None:
-    """Unpack one file of a wheel into an open file, or what else takes bytes, proved by its CRC.
-
-    Raises
-    ------
-    HipwrightError
-        ``bad-wheel`` when it is not there, or is damaged.
-    """
-    if member not in wheel.entries:
-        raise _bad(wheel.path, "it is not there", member)
-    packed = wheel.packed(member)
-    with wheel.path.open("rb") as stream:
-        stream.seek(packed.begin)
-        fault = next(content_faults(stream, packed, sink.write), None)
-    if fault is not None:
-        raise _bad(wheel.path, fault, member)
-
-
-def member_bytes(wheel: PackedWheel, member: str, *, limit: int = _TEXT_LIMIT) -> bytes:
-    """Return the content of one file of a wheel, proved by its CRC.
-
-    Raises
-    ------
-    HipwrightError
-        ``bad-wheel`` when it is not there, has more bytes than ``limit``, or is damaged.
-    """
-    if member in wheel.entries and wheel.packed(member).size > limit:
-        raise _bad(wheel.path, f"it has {wheel.packed(member).size} bytes; more than {limit} are not read", member)
-    data = io.BytesIO()
-    copy_member(wheel, member, data)
-    return data.getvalue()
 
 
 def rewrite_wheel(
@@ -270,13 +152,13 @@ def _change(
 ) -> None:
     folder, _, text = member.rpartition("/")
     if folder == name.dist_info and text in _WRITTEN_ANEW:
-        raise _bad(path, "it is written anew, and cannot be changed as a file", member)
-    if (fault := _name_fault(member)) is not None:
-        raise _bad(path, fault, member)
+        raise bad_wheel(path, "it is written anew, and cannot be changed as a file", member)
+    if (fault := name_fault(member)) is not None:
+        raise bad_wheel(path, fault, member)
     old = entries.get(member)
     if change is None:
         if old is None:
-            raise _bad(path, "it is to be taken out, and is not there", member)
+            raise bad_wheel(path, "it is to be taken out, and is not there", member)
         del entries[member]
     elif isinstance(change, WheelEntry):
         entries[member] = change
@@ -285,7 +167,7 @@ def _change(
         entries[member] = WheelEntry(
             name=member,
             content=change,
-            executable=old.executable if old is not None else bool(mode & _ANY_EXECUTE),
+            executable=old.executable if old is not None else bool(mode & ANY_EXECUTE),
             size=change.stat().st_size if isinstance(change, Path) else None,
         )
 
@@ -318,87 +200,3 @@ def _renamed(member: str, old: WheelName, new: WheelName) -> str:
         if top == f"{old.distribution}-{old.version}{kind}":
             return f"{new.distribution}-{new.version}{kind}{slash}{rest}"
     return member
-
-
-def _packed(path: Path, stream: IO[bytes], member: Member, row: RecordRow | None) -> Packed:
-    begin, faults = find_content(stream, member)
-    if begin is not None:
-        faults = (*faults, *gap_faults(stream, member, begin + member.packed))
-    if begin is None or faults:
-        raise _bad(path, faults[0], member.name)
-    if row is not None and row.algorithm in STRONG_HASHES:
-        algorithm, value = row.algorithm, row.value
-        if row.size is not None and row.size != member.size:
-            raise _bad(path, f"RECORD says {row.size} bytes, and there are {member.size}", member.name)
-    else:
-        algorithm, digest = "sha256", hashlib.sha256()
-        faults = read_member(stream, member, digest.update)
-        if faults:
-            raise _bad(path, faults[0], member.name)
-        value = encode_hash(digest.digest())
-    return Packed(
-        archive=path,
-        begin=begin,
-        packed=member.packed,
-        size=member.size,
-        crc=member.crc,
-        method=member.method,
-        algorithm=algorithm,
-        hash_value=value,
-    )
-
-
-def _rows(path: Path, record: bytes, members: Mapping[str, Member], own: str) -> dict[str, RecordRow]:
-    rows: dict[str, RecordRow] = {}
-    for row in parse_record(record):
-        if row.path not in members:
-            raise _bad(path, f"RECORD line {row.line} lists it, and it is not in the wheel", row.path)
-        if row.path in rows:
-            raise _bad(path, "RECORD lists it twice", row.path)
-        rows[row.path] = row
-    rows.pop(own, None)
-    return rows
-
-
-def _require_plain(path: Path, member: Member) -> None:
-    fault = _name_fault(member.name.removesuffix("/"))
-    if fault is None and stat.S_IFMT(member.mode) not in {0, stat.S_IFREG, stat.S_IFDIR}:
-        fault = "it is a link or a special file, which a wheel cannot hold"
-    if fault is not None:
-        raise _bad(path, fault, member.name)
-
-
-def _name_fault(name: str) -> str | None:
-    parts = name.split("/")
-    if {"", ".", ".."} & set(parts) or "\\" in name or ":" in parts[0] or not name.isprintable():
-        return "its name is not that of a file below the place where a wheel is installed"
-    return None
-
-
-def _text(path: Path, stream: IO[bytes], members: Mapping[str, Member], name: str) -> bytes:
-    if name not in members:
-        raise _bad(path, "it is not there", name)
-    return _bytes(path, stream, members[name])
-
-
-def _bytes(path: Path, stream: IO[bytes], member: Member) -> bytes:
-    if member.size > _TEXT_LIMIT:
-        raise _bad(path, f"it has {member.size} bytes; more than {_TEXT_LIMIT} are not read", member.name)
-    data = bytearray()
-    faults = read_member(stream, member, data.extend)
-    if faults:
-        raise _bad(path, faults[0], member.name)
-    return bytes(data)
-
-
-def _require_agreement(path: Path, name: WheelName, metadata: bytes, wheel: bytes) -> None:
-    parsed = parse_metadata(metadata)
-    if parsed.project != canonicalize_name(name.distribution) or parsed.version != Version(name.version):
-        raise _bad(path, f"METADATA says {parsed.name} {parsed.version}", f"{name.dist_info}/METADATA")
-    parse_wheel_fields(wheel)
-
-
-def _bad(path: Path, message: str, member: str | None) -> HipwrightError:
-    name = shown(member) if member is not None else None
-    said = f"{path.name}: {name}: {message}" if name is not None else f"{path.name}: {message}"
-    return HipwrightError("bad-wheel", said, where=Where(file=path, member=name))

@@ -9,9 +9,9 @@ from build_tools import digest
 from build_tools.config.version_members import version_members
 from build_tools.errors import HipwrightError
 from build_tools.wheels.metadata import parse_metadata
+from build_tools.wheels.opened import open_wheel
 from build_tools.wheels.pack import pack_wheel
 from build_tools.wheels.reversion import Remade, content_digest, parse_reversion, remake_wheel
-from build_tools.wheels.rewrite import open_wheel
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,8 +18,9 @@ from build_tools.errors import HipwrightError
 from build_tools.wheels import write
 from build_tools.wheels.archive import read_directory
 from build_tools.wheels.contents import read_contents
+from build_tools.wheels.opened import member_bytes, open_wheel
 from build_tools.wheels.record import encode_hash, parse_record
-from build_tools.wheels.rewrite import add_members, member_bytes, open_wheel, rewrite_wheel
+from build_tools.wheels.rewrite import add_members, rewrite_wheel
 from build_tools.wheels.write import WheelEntry, write_wheel
 from tests.support.wheel_maker import WheelMaker, row
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from build_tools.errors import HipwrightError
 from build_tools.wheels.metadata_edit import edit_metadata
-from build_tools.wheels.rewrite import open_wheel, rewrite_wheel
+from build_tools.wheels.opened import open_wheel
+from build_tools.wheels.rewrite import rewrite_wheel
 from tests.support.wheel_maker import WheelMaker
 
 if TYPE_CHECKING:
