@@ -38,6 +38,7 @@ try:
 
     from build_tools import commands
     from build_tools.environments import pins
+    from build_tools.options.unknown import refuse_unknown_sessions
 except ImportError:
     # In noxw.py's own environment there is nobody left to hand over to: an import that fails there is told as it is.
     if Path(sys.prefix).resolve() == CLONE / ".venv":
@@ -177,6 +178,6 @@ for _command in commands.NOX_COMMANDS:
 for _name, _command, _project in commands.project_sessions(CLONE):
     _session(_name, _command, _project)
 
-_complaint = commands.refuse_unknown_sessions(sys.argv[1:], tuple(nox.registry.get()))
+_complaint = refuse_unknown_sessions(sys.argv[1:], tuple(nox.registry.get()))
 if _complaint:
     sys.exit(_complaint)

@@ -10,11 +10,12 @@ from pathlib import Path
 from invoke.collection import Collection
 from invoke.exceptions import Exit
 
-from build_tools.commands import Call, execute, refuse_bad_arguments, refuse_unknown_tasks
+from build_tools.commands import Call, execute, refuse_bad_arguments
 from build_tools.config.project import project_names
 from build_tools.options.commands import COMMANDS, Command
 from build_tools.options.helping import help_asked_for
 from build_tools.options.invoke import task_for, typed_for
+from build_tools.options.unknown import refuse_unknown_tasks
 
 CLONE = Path(__file__).resolve().parent
 TASKS = {command.name: command for command in COMMANDS.values() if command.front == "invoke"}

@@ -5,36 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.config.project import load_project
+from build_tools.pipeline.concerned import DEFAULT_PROJECT
 from build_tools.types import ProjectName
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Mapping
 
     from build_tools.options.commands import Command
-    from build_tools.options.model import Settings
     from build_tools.workplace import Workplace
 
-__all__ = ["BODIES", "DEFAULT_PROJECT", "projects_about"]
-
-DEFAULT_PROJECT: Final = "sample"
-"""The project of a command that names none: the bundled one, which needs nothing from outside."""
-
-
-def projects_about(
-    command: Command, project: ProjectName | None, settings: Settings, known: Sequence[ProjectName], *, external_builds: Path
-) -> Sequence[str]:
-    """Return the projects that a command is about; one that shows values and names none is about all, one that judges wheels about theirs."""
-    if project is not None:
-        return (project,)
-    if command.name == "check_wheels":
-        from build_tools.pipeline.named_wheels import projects_of  # noqa: PLC0415 - listing sessions must not pay for the stages
-
-        return projects_of(settings.paths, external_builds)
-    if "projects" not in command.option_names:
-        return ()
-    showing = command.name == "show-config" and settings.stage is None
-    return settings.projects or (known if showing else (DEFAULT_PROJECT,))
+__all__ = ["BODIES"]
 
 
 def _pipeline(command: Command, project: ProjectName | None, workplace: Workplace) -> dict[str, Any]:

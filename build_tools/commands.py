@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from build_tools.bodies import BODIES, projects_about
+from build_tools.bodies import BODIES
 from build_tools.config.project import project_names, projects_with, target_variables
 from build_tools.console.markdown import command_block
 from build_tools.console.select import console_for
@@ -30,7 +30,7 @@ from build_tools.options.render import given_by_environment
 from build_tools.options.resolve import resolve
 from build_tools.options.secrets import secrets_of_call, secrets_of_settings
 from build_tools.options.target_variables import with_target_variables
-from build_tools.options.values import close_to
+from build_tools.pipeline.concerned import projects_about
 from build_tools.process import Runner, base_environment, mask, printable
 from build_tools.shown import shown
 from build_tools.types import Platform, ProjectName
@@ -51,8 +51,6 @@ __all__ = [
     "execute",
     "project_sessions",
     "refuse_bad_arguments",
-    "refuse_unknown_sessions",
-    "refuse_unknown_tasks",
 ]
 
 NOX_COMMANDS: Final = tuple(command for command in COMMANDS.values() if command.front == "nox")
@@ -111,47 +109,6 @@ def project_sessions(clone: Path) -> list[tuple[str, Command, ProjectName]]:
         for command in PROJECT_COMMANDS.values()
         if command.table is None or name in having[command.table]
     ]
-
-
-def refuse_unknown_sessions(arguments: Sequence[str], known: Sequence[str]) -> str | None:
-    """Return a sentence about the first session in nox's own arguments that does not exist, with names near it; None when all do.
-
-    nox names an unknown session but not its neighbours, so the noxfile asks here before nox does.
-    """
-    names: list[str] = []
-    taking = False
-    for word in arguments:
-        if word == "--":
-            break
-        if word in {"-s", "--session", "--sessions", "-e"}:
-            taking = True
-        elif word.startswith(("--session=", "--sessions=")):
-            names.append(word.split("=", 1)[1])
-        elif word.startswith("-"):
-            taking = False
-        elif taking:
-            names.append(word)
-    for name in names:
-        bare = name.split("(")[0]
-        if bare not in known and not any(bare.startswith(f"{session}-") for session in known):
-            return _unknown("session", name, close_to(bare, known, "sessions") or "nox -l lists them")
-    return None
-
-
-def refuse_unknown_tasks(arguments: Sequence[str], known: Sequence[str]) -> str | None:
-    """Return a sentence about a task in invoke's own arguments that does not exist, with names near it; None when all is well."""
-    first = next((word for word in arguments if not word.startswith("-")), None)
-    options = any(word.startswith("-") for word in arguments[: list(arguments).index(first)]) if first else False
-    if first is None or first in known or options:
-        # After an option of invoke's own the first word may be its value: invoke judges that itself.
-        return None
-    return _unknown("task", first, close_to(first, known, "tasks") or "invoke --list lists them")
-
-
-def _unknown(what: str, name: str, hint: str) -> str:
-    from build_tools.console.render import failure_text  # noqa: PLC0415 - only a wrong name pays for it
-
-    return failure_text(HipwrightError("unknown-session", f"there is no {what} {name!r}", hint=hint))
 
 
 def refuse_bad_arguments(call: Call) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from build_tools import commands
-from build_tools.commands import Call, execute, refuse_bad_arguments, refuse_unknown_sessions
+from build_tools.commands import Call, execute, refuse_bad_arguments
 from build_tools.errors import HipwrightError
 from build_tools.options.commands import COMMANDS, PROJECT_COMMANDS, Command
 from build_tools.types import ProjectName
@@ -276,31 +276,6 @@ def test_help_is_the_option_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert "sample-companion" in out.replace("\n", " ")
     assert "--gpu-family F" in out
     assert "{project}" not in out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["-s", "biuld_sample"], "did you mean build_sample"),
-        (["--session=biuld_sample"], "did you mean build_sample"),
-        (["-s", "tests", "biuld_sample"], "biuld_sample"),
-        (["-e", "nothing-like-it"], "nox -l lists them"),
-    ],
-)
-def test_an_unknown_session_is_named_with_those_near_it(arguments: list[str], words: str) -> None:
-    known = ["tests", "build_sample", *(f"session_{number}" for number in range(20))]
-    sentence = refuse_unknown_sessions(arguments, known)
-    assert sentence is not None
-    assert sentence.startswith("error[unknown-session]: there is no session")
-    assert words in sentence
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["-s", "tests", "build_sample"], ["-l"], ["-s", "tests", "--", "-s", "nothing"], ["-s", "tests-3.12"], ["-p", "3.12"], []],
-)
-def test_known_sessions_pass(arguments: list[str]) -> None:
-    assert refuse_unknown_sessions(arguments, ["tests", "build_sample"]) is None
 
 
 def test_the_job_summary_says_how_a_command_is_repeated_with_what_its_variables_gave_it(

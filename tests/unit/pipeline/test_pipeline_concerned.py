@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from build_tools.bodies import projects_about
 from build_tools.config.project import project_names
 from build_tools.options.commands import COMMANDS
 from build_tools.options.model import Settings
+from build_tools.pipeline.concerned import projects_about
 from tests.support.packages import make_wheel
 
-EXTERNAL_BUILDS = Path(__file__).parents[2] / "external-builds"
+EXTERNAL_BUILDS = Path(__file__).parents[3] / "external-builds"
 
 
 @pytest.mark.parametrize("named", [(), ("sample",)])
