@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from build_tools.stores.local import FolderStore
+from tests.support.at_once import run_at_once
 from tests.support.publishing import same_everywhere, write_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from build_tools.stores.base import Store
     from tests.support.s3 import S3Server
 
-ROOT = Path(__file__).parents[2]
 EACH = 4
 
-PUBLISH = """
+PREPARE = """
 import os
 import sys
 from pathlib import Path
@@ -31,8 +28,9 @@ from tests.support.publishing import wheel_of
 
 address, endpoint, *wheels = sys.argv[1:]
 store = open_store(address, base=Path.cwd(), machine=os.environ, endpoint_url=endpoint or None)
-print("ready", flush=True)
-sys.stdin.readline()
+"""
+
+PUBLISH = """
 for wheel in map(Path, wheels):
     publish_wheels([(wheel, wheel_of(wheel))], store=store, prefix="run", replace=False, say=lambda _line: None)
 """
@@ -51,7 +49,7 @@ def test_publishing_processes_lose_nothing_on_the_real_server(tmp_path: Path, s3
 def _publish_at_once(folder: Path, store: Store, endpoint: str, machine: Mapping[str, str]) -> None:
     """Publish from two processes at the same moment, and prove that the index holds all, at every step."""
     wanted = {}
-    processes = []
+    calls = []
     for number in range(2):
         wheels = []
         for step in range(EACH):
@@ -59,26 +57,8 @@ def _publish_at_once(folder: Path, store: Store, endpoint: str, machine: Mapping
             path, wheel = write_wheel(folder / str(number), "demo", f"1.{step}+by{number}")
             wheels.append(path)
             wanted[wheel.filename] = wheel.sha256
-        processes.append(
-            subprocess.Popen(
-                [sys.executable, "-c", PUBLISH, store.address, endpoint, *map(str, wheels)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, **machine, "PYTHONPATH": str(ROOT)},
-            )
-        )
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
+        calls.append([store.address, endpoint, *wheels])
+    run_at_once(PREPARE, PUBLISH, calls, machine)
     snapshot = same_everywhere(store, "run")
     assert {file.filename: file.sha256 for file in snapshot.files} == wanted
     # Every step of the history is there, and each holds all that the one before it held.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ from build_tools.pipeline.upload_wheels import upload_wheels
 from build_tools.publish.transfer import Meter
 from build_tools.receipts.record import from_json
 from build_tools.receipts.snapshot import Snapshot
+from tests.support.at_once import run_at_once
 from tests.support.publishing import same_everywhere, write_wheel
 from tests.support.workplaces import workplace
 
@@ -25,16 +24,6 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 GROUP = "gfx94X-dcgpu"
 PREFIX = f"77-linux/pytorch/{GROUP}"
-
-COMMAND = """
-import sys
-
-from nox.__main__ import main
-
-print("ready", flush=True)
-sys.stdin.readline()
-main()
-"""
 
 
 def upload(folder: Path, *paths: Path, server: S3Server, bucket: str) -> dict[str, Any]:
@@ -70,30 +59,12 @@ def test_two_commands_at_once_lose_nothing(tmp_path: Path, s3_server: S3Server) 
     bucket = s3_server.bucket()
     shared, _ = write_wheel(tmp_path, "torch", "1.0")
     places = ["--store", f"s3://{bucket}", "--endpoint-url", s3_server.endpoint, "--run-id", "77", "--artifact-group", GROUP]
-    processes = []
+    calls = []
     for number in range(2):
         own = [write_wheel(tmp_path / str(number), "torch", f"2.{step}+by{number}")[0] for step in range(3)]
-        words = ["--noxfile", ROOT / "noxfile.py", "-s", "upload_wheels", "--", shared, *own, *places]
-        processes.append(
-            subprocess.Popen(
-                [sys.executable, "-c", COMMAND, *map(str, words), "--work-dir", str(tmp_path / "work" / str(number))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, **s3_server.machine, "PYTHONPATH": str(ROOT)},
-            )
-        )
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        _, errors = process.communicate(timeout=120)
-        assert process.returncode == 0, errors
+        work = ["--work-dir", tmp_path / "work" / str(number)]
+        calls.append(["--noxfile", ROOT / "noxfile.py", "-s", "upload_wheels", "--", shared, *own, *places, *work])
+    run_at_once("from nox.__main__ import main", "main()", calls, s3_server.machine)
     store = s3_server.store(bucket, writing=False)
     snapshot = same_everywhere(store, PREFIX)
     assert sorted(file.version for file in snapshot.files) == [
