@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from build_tools.errors import HipwrightError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from build_tools.ci.messages import Message
 
@@ -22,7 +22,10 @@ _HINT = "apprise's pages say how an address is written: slack://â€¦, mailtos://â
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receiver:
-    """Somebody who is told: which of the addresses it is, from 1, its scheme, the address, which is secret, and whether it is one."""
+    """Somebody who is told: which of the addresses it is, from 1, its scheme, the address, which is secret, and whether it is one.
+
+    A scheme is one that apprise knows, or words: what stands in its place may be part of a secret.
+    """
 
     number: int
     scheme: str
@@ -38,15 +41,23 @@ def receivers(text: str) -> tuple[Receiver, ...]:
     with _quiet():
         import apprise  # noqa: PLC0415 - it loads everything that it can reach, and few commands tell anybody
 
+        known = {*apprise.NotificationManager().schemas(), "http", "https"}
         return tuple(
             Receiver(
                 number=number,
-                scheme=word.partition("://")[0] if "://" in word else "no scheme",
+                scheme=_scheme(word, known),
                 address=word,
                 usable=apprise.Apprise.instantiate(word) is not None,
             )
             for number, word in enumerate(text.split(), 1)
         )
+
+
+def _scheme(word: str, known: Container[str]) -> str:
+    scheme, divider, _rest = word.partition("://")
+    if not divider:
+        return "no scheme"
+    return scheme if scheme.lower() in known else "unknown scheme"
 
 
 def refuse_unusable(told: Iterable[Receiver]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import msgspec
 
 from build_tools.errors import HipwrightError
+from build_tools.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["JobResult", "RunFacts", "read_results", "run_facts"]
 
 _SERVER: Final = "https://github.com"
+_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 
 
 class JobResult(msgspec.Struct, frozen=True):
@@ -71,13 +74,19 @@ def read_results(text: str) -> dict[str, JobResult]:
         ``bad-option-value`` for what no ``toJSON(needs)`` comes to, and for results of no job: nothing is known then.
     """
     hint = "a workflow says HIPWRIGHT_RESULTS: ${{ toJSON(needs) }}, in a job that needs all others"
+    results: dict[str, JobResult] = {}
+    where = ""
     try:
-        results = msgspec.json.decode(text.encode(), type=dict[str, _Told])
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise HipwrightError("bad-option-value", f"--results is not what toJSON(needs) comes to: {error}", hint=hint) from error
+        for name, job in msgspec.json.decode(text.encode(), type=dict[str, msgspec.Raw]).items():
+            where = f"job {shown(name)}: "
+            told = msgspec.json.decode(job, type=_Told)
+            results[name] = JobResult(result=told.result, outputs=told.outputs or {})
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        message = f"--results is not what toJSON(needs) comes to: {where}{error}"
+        raise HipwrightError("bad-option-value", message, hint=hint) from error
     if not results:
         raise HipwrightError("bad-option-value", "--results tells of no job", hint=hint)
-    return {name: JobResult(result=told.result, outputs=told.outputs or {}) for name, told in results.items()}
+    return results
 
 
 def run_facts(machine: Mapping[str, str]) -> RunFacts:
@@ -89,7 +98,7 @@ def run_facts(machine: Mapping[str, str]) -> RunFacts:
         file=machine.get("GITHUB_WORKFLOW_REF", "").partition("@")[0].rpartition("/")[2],
         repository=machine.get("GITHUB_REPOSITORY", ""),
         run_id=machine.get("GITHUB_RUN_ID", ""),
-        attempt=int(attempt) if attempt.isdecimal() else 1,
+        attempt=int(attempt) if _NUMBER.fullmatch(attempt) else 1,
         branch=machine.get("GITHUB_REF_NAME", ""),
         commit=machine.get("GITHUB_SHA", ""),
         event=machine.get("GITHUB_EVENT_NAME", ""),
@@ -102,7 +111,7 @@ def _inputs(file: str) -> dict[str, str]:
     """Return the inputs that the event's file has; none where there is no such file, or no person started the run."""
     try:
         event: Any = json.loads(Path(file).read_bytes()) if file else {}
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     inputs = event.get("inputs") if isinstance(event, dict) else None
     if not isinstance(inputs, dict):

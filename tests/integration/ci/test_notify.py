@@ -154,6 +154,17 @@ def test_the_others_are_told_before_a_wrong_address_is_refused(tmp_path: Path) -
     assert len(got) == 1
 
 
+def test_what_stands_in_the_place_of_a_scheme_is_not_shown(tmp_path: Path) -> None:
+    wrong = "hush/word,slack://a/b/c me:hush@host://x hushtoken://x hush Slack://hush"
+    with pytest.raises(HipwrightError) as caught:
+        notify(place(tmp_path, results=BAD, notify_urls=wrong))
+    assert "address 1 (unknown scheme), address 2 (unknown scheme), address 3 (unknown scheme), address 4 (no scheme)" in str(
+        caught.value
+    )
+    assert "address 5 (Slack)" in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
 def test_addresses_are_never_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     secrets = ("TokenThatIsSecret", "hush-hush-word")
     urls = "slack://TokenThatIsSecret json://me:hush-hush-word@127.0.0.1:9/TokenThatIsSecret"

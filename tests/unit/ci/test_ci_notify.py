@@ -130,12 +130,22 @@ def test_a_job_that_calls_a_workflow_is_repeated_by_the_commands_in_there() -> N
     assert lines("unknown") == ()
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"a": {}}', '{"a": {"result": "good"}}', "\ud800"])
+DEEP = f'{{"a": {"[" * 100_000}'
+"""Deeper than any reader of JSON goes."""
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"a": {}}', '{"a": {"result": "good"}}', "\ud800", DEEP])
 def test_results_that_are_none_are_refused(text: str) -> None:
     with pytest.raises(HipwrightError) as caught:
         read_results(text)
     assert caught.value.code.name == "bad-option-value"
     assert "toJSON(needs)" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("job", ['{"result": "good"}', "7", '{"result": "success", "outputs": {"x": 1}}'])
+def test_the_job_whose_result_is_none_is_named(job: str) -> None:
+    with pytest.raises(HipwrightError, match=r"toJSON\(needs\) comes to: job b\\n: "):
+        read_results(f'{{"well": {{"result": "success"}}, "b\\n": {job}}}')
 
 
 def test_a_job_may_hand_nothing_on() -> None:
@@ -183,7 +193,8 @@ def test_facts_hold_what_a_person_started_the_run_with(tmp_path: Path) -> None:
     facts = run_facts({**MACHINE, "GITHUB_EVENT_PATH": str(event), "GITHUB_SERVER_URL": "https://git.example/"})
     assert facts.inputs == {"ref": "main", "full": "true"}
     assert (facts.file, facts.url) == ("ci_linux.yml", "https://git.example/octo/hipwright/actions/runs/77")
-    for text in ("[]", "{", '{"inputs": null}'):
+    for text in ("[]", "{", '{"inputs": null}', DEEP):
         event.write_text(text)
         assert run_facts({"GITHUB_EVENT_PATH": str(event)}).inputs == {}
     assert run_facts({"GITHUB_EVENT_PATH": str(tmp_path / "none")}).url is None
+    assert [run_facts({"GITHUB_RUN_ATTEMPT": text}).attempt for text in ("3", "x", "9" * 5000)] == [3, 1, 1]
