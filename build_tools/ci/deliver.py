@@ -41,7 +41,8 @@ def receivers(text: str) -> tuple[Receiver, ...]:
     with _quiet():
         import apprise  # noqa: PLC0415 - it loads everything that it can reach, and few commands tell anybody
 
-        known = {*apprise.NotificationManager().schemas(), "http", "https"}
+        schemas: Iterable[str] = apprise.NotificationManager().schemas()  # type: ignore[no-untyped-call] # apprise types none of it
+        known = {*schemas, "http", "https"}
         return tuple(
             Receiver(
                 number=number,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,9 @@ FOLDER: Final = ".github/workflows"
 
 LOCAL: Final = "./.github/workflows/"
 """How ``uses:`` names a workflow of the same repository."""
+
+_MOST_NODES: Final = 100_000
+"""Far more than a workflow has: anchors that hold anchors can stand for more than a machine has memory for."""
 
 _EMPTY: Final = re.compile(r"null|~|", re.IGNORECASE)
 
@@ -182,7 +186,7 @@ def parse_workflow(text: str, name: str) -> Workflow:
     Raises
     ------
     HipwrightError
-        ``bad-data-file``, with the line, for what is no YAML, or holds a key twice.
+        ``bad-data-file``, with the line, for what is no YAML, holds a key twice, or has more in it than any workflow.
     """
     path = f"{FOLDER}/{name}"
     try:
@@ -193,9 +197,12 @@ def parse_workflow(text: str, name: str) -> Workflow:
         raise HipwrightError("bad-data-file", f"not YAML: {error.problem or error.context}", where=where) from error
     except yaml.YAMLError as error:
         raise HipwrightError("bad-data-file", f"not YAML: {error}", where=Where(file=path)) from error
+    except RecursionError as error:
+        raise HipwrightError("bad-data-file", "it nests deeper than any workflow", where=Where(file=path)) from error
     if not isinstance(root, yaml.MappingNode):
         raise HipwrightError("bad-data-file", "a workflow file holds a mapping", where=Where(file=path, line=1))
-    return Workflow(name=name, node=_node(root, root.start_mark.line + 1, path, ()), lines=tuple(text.splitlines()))
+    node = _node(root, root.start_mark.line + 1, path, (), itertools.count(1))
+    return Workflow(name=name, node=node, lines=tuple(text.splitlines()))
 
 
 def read_workflow(file: Path) -> Workflow:
@@ -228,8 +235,11 @@ def read_workflows(clone: Path) -> tuple[Workflow, ...]:
     return tuple(read_workflow(file) for file in files)
 
 
-def _node(node: yaml.Node, line: int, path: str, above: tuple[yaml.Node, ...]) -> Node:
-    """Return a node of the parser's as one of ours; an alias is what it stands for."""
+def _node(node: yaml.Node, line: int, path: str, above: tuple[yaml.Node, ...], numbers: Iterator[int]) -> Node:
+    """Return a node of the parser's as one of ours; an alias is what it stands for, and counts as often as it is there."""
+    if next(numbers) > _MOST_NODES:
+        message = f"it comes to more than {_MOST_NODES} values, by anchors that hold others"
+        raise HipwrightError("bad-data-file", message, where=Where(file=path))
     if any(node is one for one in above):
         raise HipwrightError("bad-data-file", "an anchor holds itself", where=Where(file=path, line=line))
     above = (*above, node)
@@ -239,9 +249,9 @@ def _node(node: yaml.Node, line: int, path: str, above: tuple[yaml.Node, ...]) -
             name, at = str(key.value), key.start_mark.line + 1
             if name in keys:
                 raise HipwrightError("bad-data-file", f"{name} is there twice", where=Where(file=path, line=at))
-            keys[name] = _node(value, at, path, above)
+            keys[name] = _node(value, at, path, above, numbers)
         return Node(line=line, keys=keys)
     if isinstance(node, yaml.SequenceNode):
-        return Node(line=line, items=tuple(_node(item, item.start_mark.line + 1, path, above) for item in node.value))
+        return Node(line=line, items=tuple(_node(item, item.start_mark.line + 1, path, above, numbers) for item in node.value))
     plain = isinstance(node, yaml.ScalarNode) and node.style is None
     return Node(line=line, text="" if plain and _EMPTY.fullmatch(node.value) else node.value)

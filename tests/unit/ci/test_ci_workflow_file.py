@@ -62,6 +62,10 @@ def test_nothing_is_an_empty_text_and_an_alias_what_it_stands_for() -> None:
     assert {name: node.text for name, node in called.node.below("with").items()} == {"A": "", "B": "~"}
 
 
+BOMB = "a0: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 100)}]\n" for n in range(1, 9))
+"""A few lines whose anchors stand for as many values as no machine has memory for."""
+
+
 @pytest.mark.parametrize(
     ("text", "words", "line"),
     [
@@ -72,6 +76,8 @@ def test_nothing_is_an_empty_text_and_an_alias_what_it_stands_for() -> None:
         ("a: &x\n  b: *x\n", "holds itself", 2),
         ("a: 1\n---\nb: 2\n", "not YAML", 2),
         ("a: \x00", "not YAML", None),
+        ("a: " + "[" * 3000, "nests deeper", None),
+        (BOMB, "more than 100000 values", None),
     ],
 )
 def test_what_is_no_workflow_is_refused_with_its_line(text: str, words: str, line: int | None) -> None:
