@@ -25,6 +25,7 @@ STAGE_OPTIONS: Final = frozenset({"from", "until", "force"})
 """Options whose words are stages."""
 
 _URL: Final = re.compile(r"^[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_HALF_URL: Final = re.compile(r"(?P<scheme>https?|file|s3):(?!//)(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
 _SCP: Final = re.compile(r"^[\w.-]+@[\w.-]+:")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SHORT: Final = 12
@@ -218,4 +219,11 @@ def _place(option: Option, given: Given) -> str:
 def _location(given: Given) -> str:
     if _URL.match(given.text) or _SCP.match(given.text):
         return given.text
+    if (half := _HALF_URL.fullmatch(given.text)) is not None:
+        # A folder of such a name would take what was meant for a server. `file:/folder` is an address too (RFC 8089).
+        scheme = half["scheme"].lower()
+        if scheme == "file" and half["rest"].startswith("/"):
+            return f"file://{half['rest']}"
+        message = f"{given.origin} begins with {scheme}: and is no address"
+        raise HipwrightError("bad-option-value", message, hint=f"write {scheme}://…, or ./{scheme}:… when a folder is meant")
     return str(absolute(given))

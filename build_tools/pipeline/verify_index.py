@@ -12,6 +12,7 @@ from build_tools.environments.network import path_of
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import SIMPLE, SNAPSHOT
 from build_tools.pipeline.index_place import index_place
+from build_tools.publish.current import NAME_IT
 from build_tools.publish.verify import verify_index
 from build_tools.publish.verify_foreign import verify_foreign
 from build_tools.receipts.record import plain
@@ -36,10 +37,13 @@ def verify(workplace: Workplace) -> dict[str, Any]:
     Raises
     ------
     HipwrightError
-        ``index-findings`` when a rule is broken anywhere, an index that names no file included; ``nothing-published``,
+        ``index-findings`` when a rule is broken anywhere, an index that names no file included; ``option-conflict`` when words and
+        options both say which index is meant; ``nothing-published``,
         ``store-unusable``, ``source-unreachable``, ``no-credentials``.
     """
     words = workplace.settings.words
+    if words:
+        _refuse_second_name(workplace)
     reports = [_at(word, workplace) for word in words] if words else [_named(workplace)]
     for report in reports:
         _tell(report, workplace)
@@ -49,13 +53,25 @@ def verify(workplace: Workplace) -> dict[str, Any]:
         first = findings[0]
         others = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
         message = f"{first.where}: {first.message} [{first.rule}]{others}"
-        hint = (
-            "pages are put right by nox -s rollback -- --to current --apply; files and papers come back from a copy of the store"
-            if all(finding.rule != "snapshot" for finding in findings)
-            else "until its snapshot is back, as the finding says, nothing can be published, yanked or rolled back there"
-        )
-        raise HipwrightError("index-findings", message, hint=hint, document=document)
+        raise HipwrightError("index-findings", message, hint=_advice({finding.rule for finding in findings}), document=document)
     return document
+
+
+def _advice(rules: set[str]) -> str:
+    """Return what to do about an index that breaks these rules."""
+    if rules == {"empty"}:
+        return NAME_IT
+    if "snapshot" in rules:
+        return "until its snapshot is back, as the finding says, nothing can be published, yanked or rolled back there"
+    return "pages are put right by nox -s rollback -- --to current --apply; files and papers come back from a copy of the store"
+
+
+def _refuse_second_name(workplace: Workplace) -> None:
+    for field in ("channel", "run_id", "artifact_group", "store"):
+        origin = workplace.resolved.origin(field)
+        if origin.startswith("command line"):
+            message = f"{origin.removeprefix('command line ')} and an address both say which index is meant"
+            raise HipwrightError("option-conflict", message, hint="name the index by its address alone, or by options alone")
 
 
 def _named(workplace: Workplace) -> IndexReport:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ASK_EVERY_TIME",
     "FOR_EVER",
+    "NAME_IT",
     "Current",
     "is_still",
     "nothing_published",
@@ -39,6 +40,11 @@ __all__ = [
 
 FOR_EVER: Final = 365 * 24 * 3600
 """Seconds that a client may keep what never changes under its key: files, side files, the history."""
+
+NAME_IT: Final = (
+    "name the one that is meant: --channel NAME, or --run-id ID with --artifact-group G, in the store of --store or --bucket"
+)
+"""What to do where no index is."""
 
 ASK_EVERY_TIME: Final = 0
 """Seconds that a client may keep a page unasked: none, else it installs by an old page."""
@@ -120,10 +126,7 @@ def read_past(store: Store, place: IndexFolder, name: Sha256, *, remembered: boo
 
 def nothing_published(store: Store, place: IndexFolder) -> HipwrightError:
     """Return the failure that there is no index at a place, or an empty one."""
-    hint = (
-        "name the one that is meant: --channel NAME, or --run-id ID with --artifact-group G, in the store of --store or --bucket"
-    )
-    return HipwrightError("nothing-published", f"there is no index with files at {store.url(place.prefix)}", hint=hint)
+    return HipwrightError("nothing-published", f"there is no index with files at {store.url(place.prefix)}", hint=NAME_IT)
 
 
 def read_snapshot(store: Store, place: IndexFolder) -> Snapshot:

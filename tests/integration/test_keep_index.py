@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 from typing import TYPE_CHECKING, Any
@@ -156,9 +157,22 @@ def test_a_damaged_verdict_is_found(folder: Path) -> None:
     assert rules(folder) == {"verdict"}
 
 
-def test_an_index_with_no_file_is_a_failure(tmp_path: Path) -> None:
+def test_an_index_with_no_file_is_a_failure_and_nothing_to_go_back_in(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     assert rules(tmp_path) == {"empty"}
+    with pytest.raises(HipwrightError) as caught:
+        reports(tmp_path)
+    assert (caught.value.hint or "").startswith("name the one that is meant")
+
+
+def test_an_address_and_options_that_name_another_index_are_refused(folder: Path) -> None:
+    place = workplace(folder, store=str(folder / "store"), words=(str(index(folder)),))
+    given = dataclasses.replace(
+        place, resolved=dataclasses.replace(place.resolved, origins={"channel": "command line --channel"})
+    )
+    with pytest.raises(HipwrightError, match="--channel and an address both say") as caught:
+        verify(given)
+    assert caught.value.code.name == "option-conflict"
 
 
 def test_an_index_of_others_is_looked_at_and_it_is_told_what_could_not_be_judged(folder: Path) -> None:

@@ -361,6 +361,18 @@ def test_patterns_are_regular_expressions() -> None:
     assert "is empty" in refused(command, ["--include", ""]).message
 
 
+@pytest.mark.parametrize("text", ["s3:/bucket/runs", "s3:bucket", "http:/host.invalid/x", "HTTPS:host.invalid", "file:runs"])
+def test_an_address_without_its_slashes_is_no_folder(text: str) -> None:
+    error = refused(PIPELINE, ["--store", text])
+    assert error.code.name == "bad-option-value"
+    assert "command line --store begins with" in error.message
+
+
+def test_a_file_address_may_have_one_slash_and_a_folder_any_name() -> None:
+    assert read(PIPELINE, ["--store", "file:/a/b"]).settings.store == "file:///a/b"
+    assert Path(read(PIPELINE, ["--store", "./s3:x"]).settings.store or "").name == "s3:x"
+
+
 def test_a_location_may_be_a_word_of_its_own() -> None:
     command = COMMANDS["doctor"]
     assert read(command, ["--rocm-path", "env"]).settings.rocm_path == "env"
