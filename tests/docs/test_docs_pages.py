@@ -10,7 +10,7 @@ import pytest
 
 from build_tools.config.project import project_names
 from build_tools.options.command_line import development_sessions, fault_of_line
-from tests.support.pages import anchors, broken_links, find_pages, linked_pages, shown_commands
+from tests.support.pages import anchors, broken_links, find_pages, linked_pages, shown_commands, stray_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,6 +20,10 @@ def test_links_lead_somewhere(clone: Path) -> None:
     pages = find_pages(clone)
     assert clone / "docs" / "index.md" in pages
     assert [problem for page in pages for problem in broken_links(page, clone)] == []
+
+
+def test_every_row_of_a_table_is_below_its_head(clone: Path) -> None:
+    assert [row for page in find_pages(clone) for row in stray_rows(page)] == []
 
 
 def test_every_page_below_docs_can_be_reached_from_the_index(clone: Path) -> None:
@@ -96,6 +100,14 @@ def test_broken_links_are_named_with_their_line(page: Path, tmp_path: Path) -> N
         ":9: ../../x.md leads out of the clone",
         ":9: missing.png leads nowhere",
     ]
+
+
+def test_a_row_that_a_blank_line_parts_from_its_table_is_told(page: Path) -> None:
+    table = "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+    page.write_text(f"{table}\n    | code |\n", encoding="utf-8")
+    assert stray_rows(page) == []
+    page.write_text(f"{table}\n| 3 | 4 |\n", encoding="utf-8")
+    assert stray_rows(page) == [f"{page}:5: | 3 | 4 |"]
 
 
 def test_anchors_are_those_of_the_web_view(page: Path) -> None:

@@ -76,6 +76,15 @@ def broken_links(page: Path, clone: Path) -> list[str]:
     return problems
 
 
+def stray_rows(page: Path) -> list[str]:
+    """Return the rows of tables on a page that readers see as a sentence with bars: those that no head stands above."""
+    return [
+        f"{page}:{token.map[0] + 1 if token.map else 0}: {token.content}"
+        for token in _parse(page)
+        if token.type == "inline" and token.content.startswith("|")
+    ]
+
+
 def linked_pages(start: Path) -> set[Path]:
     """Return the pages that a reader can get to from a page, itself included."""
     reached: set[Path] = set()
