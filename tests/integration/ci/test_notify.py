@@ -120,7 +120,7 @@ def test_recovery_is_told_when_the_run_before_failed(
         machine = {**os.environ, **MACHINE, **more, "GITHUB_API_URL": double.url, "GITHUB_TOKEN": "not-a-real-one"}
         document = notify(place(tmp_path, machine, results=GOOD, notify_urls=url))["notify"]
     assert document["sent"] is (told is not None)
-    assert [told in message["title"] for message in got if told] == ([True] if told else [])
+    assert [message["title"] for message in got] == ([f"TheRock nightly {told} on main"] if told else [])
     assert double.shown[0] == "Bearer not-a-real-one"
 
 
