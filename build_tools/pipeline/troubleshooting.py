@@ -112,15 +112,15 @@ def sections() -> tuple[Section, ...]:
             Section(
                 title=f"A machine with {platform.value.capitalize()} that is not fit",
                 head=points,
-                rows=tuple(machine_rows(platform)),
+                rows=tuple(_machine_rows(platform)),
             )
             for platform in Platform
         ),
-        _coded("HIP cannot be used", "error", "hip_check", hip_rows()),
-        _coded("A wheel is not built", "error", "pipeline", build_rows()),
-        _coded("Tests of an extension did not pass", "error", "test_extension", test_rows()),
-        _coded("Examples that did not pass", "status", "profile", example_rows()),
-        _coded("A profile is worse than the one before", "error", "compare_profiles", change_rows()),
+        _coded("HIP cannot be used", "error", "hip_check", _hip_rows()),
+        _coded("A wheel is not built", "error", "pipeline", _build_rows()),
+        _coded("Tests of an extension did not pass", "error", "test_extension", _test_rows()),
+        _coded("Examples that did not pass", "status", "profile", _example_rows()),
+        _coded("A profile is worse than the one before", "error", "compare_profiles", _change_rows()),
     )
 
 
@@ -133,7 +133,7 @@ def _row(error: HipwrightError) -> tuple[str, str, str]:
     return error.code.name, error.message, error.hint or ""
 
 
-def machine_rows(platform: Platform) -> list[tuple[str, str, str, str, str]]:
+def _machine_rows(platform: Platform) -> list[tuple[str, str, str, str, str]]:
     """Return the points that ``doctor`` shows of a machine that lacks everything: point, roles, found, wanted, fix."""
     demands = [one for one in fitness_table().demand if one.platform == platform.value]
     points = judge_machine(demands, _NOTHING[platform])
@@ -143,25 +143,25 @@ def machine_rows(platform: Platform) -> list[tuple[str, str, str, str, str]]:
     ]
 
 
-def hip_rows() -> list[tuple[str, str, str]]:
+def _hip_rows() -> list[tuple[str, str, str]]:
     """Return what ``hip_check`` says: the code, the reason, and the hint."""
     rows = [("hip-unavailable", *why_unavailable(answer, driver=driver)) for answer, driver in _ANSWERS]
     return [*rows, _row(no_targets(Platform.LINUX, "EXT_HIP_ARCHES"))]
 
 
-def example_rows() -> list[tuple[str, str, str]]:
+def _example_rows() -> list[tuple[str, str, str]]:
     """Return what ``profile`` says of examples that did not pass: the status, the error, and what helps."""
     ends = [(None, None), (_SEGMENTATION_FAULT, "Fatal Python error: Segmentation fault"), (_KILLED, None), (0, None)]
     runs = [judge_run(None, code, seconds=0.0, limit=1800.0, peak=None, excerpt=words) for code, words in ends]
     return [(run.status, run.error or "", REMEDIES[run.code or ""]) for run in runs]
 
 
-def build_rows() -> list[tuple[str, str, str]]:
+def _build_rows() -> list[tuple[str, str, str]]:
     """Return what a build says that cannot have what was asked for: the code, the message, and the hint."""
     return [_row(second_rocm("my-extension", "pytorch"))]
 
 
-def test_rows() -> list[tuple[str, str, str]]:
+def _test_rows() -> list[tuple[str, str, str]]:
     """Return what ``test_extension`` says of tests that ended badly: the code, the message, and the hint."""
     tree = cast("Path", PurePosixPath(".work/src/my-extension"))
     running = Story(collected=("tests/test_a.py::test_one",), running="tests/test_a.py::test_one")
@@ -171,7 +171,7 @@ def test_rows() -> list[tuple[str, str, str]]:
     ]
 
 
-def change_rows() -> list[tuple[str, str, str]]:
+def _change_rows() -> list[tuple[str, str, str]]:
     """Return what ``compare_profiles`` says of examples that got worse: the code, the message, and the hint."""
     return [_row(worse_than_base([one], len(_CHANGES), _LIMIT)) for one in _CHANGES]
 
@@ -183,6 +183,3 @@ def _judged(story: Story, end: ProcessEnd) -> HipwrightError:
     except HipwrightError as error:
         return error
     raise AssertionError(end)
-
-
-test_rows.__test__ = False  # type: ignore[attr-defined]
