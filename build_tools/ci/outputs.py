@@ -24,7 +24,11 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!:/%@~\[\],-]*")
 """A version, an address, or names parted by commas: nothing that a shell, a workflow or a further line could be made of."""
 
-_WHEELS: Final = ("pytorch_package_find_links_url", "{distribution}_version")
+_WHEELS_URL: Final = "pytorch_package_find_links_url"
+_PACKAGES_URL: Final = "rocm_package_find_links_url"
+_PACKAGES: Final = "rocm_packages_artifact"
+_ROCM: Final = "rocm_version"
+_WHEELS: Final = (_WHEELS_URL, "{distribution}_version")
 _OF_COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "fetch_artifacts": ("artifact_run_id",),
     "matrix": (
@@ -33,7 +37,7 @@ _OF_COMMANDS: Final[Mapping[str, tuple[str, ...]]] = {
         *("packages_enabled", "packages_runs_on", "amdgpu_families", "artifact_group"),
     ),
     "preflight": ("publishes", "role_to_assume", "aws_region", "receipts_artifact", "wheels_artifact", "results_artifact"),
-    "upload_rocm_packages": ("rocm_package_find_links_url", "rocm_version", "rocm_packages_artifact"),
+    "upload_rocm_packages": (_PACKAGES_URL, _ROCM, _PACKAGES),
     **dict.fromkeys(("pipeline", "promote", "test", "upload", "upload_wheels"), _WHEELS),
 }
 """What each command hands on; ``*`` stands for a number."""
@@ -44,12 +48,9 @@ ARTIFACT_AXES: Final[Mapping[str, tuple[str, ...]]] = {
     "receipts_artifact": _OF_THE_BUILD,
     "wheels_artifact": _OF_THE_BUILD,
     "results_artifact": (*_OF_THE_BUILD, "gpu-family"),
-    "rocm_packages_artifact": _OF_THE_RUN,
+    _PACKAGES: _OF_THE_RUN,
 }
 """The options that the names of artifacts are made of, by the output that hands such a name on."""
-
-_WHEELS_URL: Final = "pytorch_package_find_links_url"
-_PACKAGES_URL: Final = "rocm_package_find_links_url"
 
 
 def outputs_of(command: str, distributions: Iterable[str]) -> tuple[str, ...]:
@@ -104,8 +105,8 @@ def package_outputs(version: str, *, page: str | None = None, artifact: str | No
     artifact
         The artifact that the job hands them on as, where they are not published: ``rocm_packages_artifact``.
     """
-    places = {_PACKAGES_URL: page, "rocm_packages_artifact": artifact}
-    return {**{name: place for name, place in places.items() if place is not None}, "rocm_version": version}
+    places = {_PACKAGES_URL: page, _PACKAGES: artifact}
+    return {**{name: place for name, place in places.items() if place is not None}, _ROCM: version}
 
 
 def prove_file(command: str, machine: Mapping[str, str]) -> None:
