@@ -16,6 +16,7 @@ from build_tools.config.project import load_project
 from build_tools.config.runners import runner_table
 from build_tools.config.support import support_table
 from build_tools.config.targets import family_names
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 from build_tools.sources.git import Git
 from build_tools.stores.place import runs_for_fork
@@ -206,7 +207,7 @@ def _about(
 def _tell(workplace: Workplace, found: Matrix, left_out: Sequence[LeftOut], parts: Sequence[Sequence[dict[str, Any]]]) -> None:
     note = "\n".join(f"left out: {one.what}: {one.reason}" for one in left_out)
     if len(parts) > 1:
-        note = f"{len(found.jobs)} jobs in {len(parts)} parts\n{note}".rstrip()
+        note = f"{counted(len(found.jobs), 'job')} in {counted(len(parts), 'part')}\n{note}".rstrip()
     rows = [
         (job["name"], job.get("projects", job.get("amdgpu_family", "")), job.get("build_runs_on", job.get("test_runs_on", "")))
         for job in found.jobs

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from build_tools.ci.linters import LINTERS, lint
 from build_tools.ci.workflow_rules.registry import RULES, judge
 from build_tools.ci.workflow_rules.world import world_of
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def workflows(workplace: Workplace) -> dict[str, Any]:
             ],
         }
     }
-    note = f"{len(world.workflows)} files, {len(RULES)} rules of ours, {', '.join(linter.name for linter in LINTERS)}"
+    note = f"{counted(len(world.workflows), 'file')}, {len(RULES)} rules of ours, {', '.join(linter.name for linter in LINTERS)}"
     hints = dict.fromkeys(f"{one.rule}: {one.hint}" for one in found if one.hint)
     note = "\n".join([note, *hints])
     rows = [(one.place, one.tool, one.rule, one.message) for one in found]
@@ -63,7 +64,7 @@ def workflows(workplace: Workplace) -> dict[str, Any]:
         files = len({one.file for one in found})
         raise HipwrightError(
             "workflow-findings",
-            f"{len(found)} findings in {files} of {len(world.workflows)} workflow files",
+            f"{counted(len(found), 'finding')} in {files} of {counted(len(world.workflows), 'workflow file')}",
             hint="docs/reference/workflow-rules.md tells why hipwright's own rules are there",
             document=document,
         )

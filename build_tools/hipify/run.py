@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest, files
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Where
 from build_tools.hipify.account import account_of, read_notes
 from build_tools.hipify.cache import HipifyCache, Kept, key_of
@@ -358,4 +359,4 @@ def _store(repository: Repository, copy: ModuleCopy, hipifier: Hipifier) -> Tree
 def _summary(part: ModuleFiles) -> str:
     where = called(part.path)
     gone = f", {len(part.removed)} removed" if part.removed else ""
-    return f"hipify in {where}: {len(part.added)} files added, {len(part.changed)} changed{gone}"
+    return f"hipify in {where}: {counted(len(part.added), 'file')} added, {len(part.changed)} changed{gone}"

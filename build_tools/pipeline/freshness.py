@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from build_tools import files
 from build_tools.config.freshness import load_freshness
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.index_place import index_place
 from build_tools.publish.current import read_snapshot
@@ -76,7 +77,7 @@ def _tell(report: FreshnessReport, workplace: Workplace) -> None:
         for row in report.rows
     ]
     promised = any(row.state != "held" for row in report.rows)
-    note = "" if promised else f"nothing is promised of this channel; it holds {report.files} files"
+    note = "" if promised else f"nothing is promised of this channel; it holds {counted(report.files, 'file')}"
     head = ("state", "project", "family", "platform", "python", "newest", "uploaded")
     workplace.console.table(f"Freshness of the channel {report.channel} at {report.time}", head, rows, note=note)
 

@@ -75,7 +75,7 @@ def _tell(document: Mapping[str, Any], workplace: Workplace) -> None:
     if count:
         lines.append(f"{'would replace' if dry else 'replaced'} because: {document['reason'] or _may(document)}")
         lines.append(
-            f"other bytes were there under {count} name{'s' * (count > 1)}: they stay beside these, and verdicts on them are void"
+            f"other bytes were there under {counted(count, 'name')}: they stay beside these, and verdicts on them are void"
         )
     provenance = document["provenance"]
     if provenance is not None:

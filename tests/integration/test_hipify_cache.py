@@ -87,7 +87,7 @@ def test_a_second_tree_takes_what_the_first_one_made(yard: Yard, origin: Person,
         assert read_tree_record(tree) == read_tree_record(first) is not None
     assert count(runs) == 1
     assert sum("hipify ran on these sources before" in line for line in yard.said) == 2
-    assert sum("hipify in the root: 1 files added, 1 changed" in line for line in yard.said) == 2
+    assert sum("hipify in the root: 1 file added, 1 changed" in line for line in yard.said) == 2
 
 
 def test_a_result_lies_in_the_mirrors_under_its_key_with_record_and_log_beside_them(yard: Yard, origin: Person) -> None:

@@ -436,7 +436,7 @@ def test_the_log_says_with_what_the_tool_ran_what_it_said_and_what_came_of_it(ya
     log = yard.log.read_text()
     assert "tools/hip.py --include 'a b'" in log
     assert "includes: ['--include', 'a b']" in log
-    assert f"hipify in {LIB}: 1 files added, 0 changed" in log
+    assert f"hipify in {LIB}: 1 file added, 0 changed" in log
 
 
 def test_byte_code_that_a_tool_leaves_is_no_result(yard: Yard, tree: Path, origin: Person) -> None:
