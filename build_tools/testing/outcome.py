@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from build_tools.counted import counted
 from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.verdict import FlakyTest
 from build_tools.testing.story import End, Result, Story, count
@@ -151,7 +152,7 @@ class TestOutcome:
             return replace(merged, kind=OutcomeKind.FAILED)
         if left := merged.unfinished:
             # The failure had ended the first process early, and what passes now does not speak for the tests after it.
-            message = f"what failed passed when it was tried again, and {len(left)} tests were never run, first {left[0]}"
+            message = f"what failed passed when it was tried again, and {counted(len(left), 'test')} never ran, first {left[0]}"
             problem = HipwrightError(
                 "truncated-report", message, hint="run all of them: without --exitfirst and --maxfail", log=self.log
             )

@@ -362,7 +362,7 @@ def test_a_failure_that_does_not_pass_at_a_further_attempt_stays_one(bench: Benc
 def test_a_further_attempt_does_not_speak_for_tests_that_never_ran(bench: Bench) -> None:
     outcome = bench.request({"reruns": 1, "arguments": ("--exitfirst",)}, test_x=TURNS.format(then="pass"))
     problem = bench.ended(OutcomeKind.TRUNCATED_REPORT, outcome)
-    assert "1 tests were never run, first test_x.py::test_after" in problem.message
+    assert "1 test never ran, first test_x.py::test_after" in problem.message
 
 
 def test_all_skipped_passes_only_where_that_is_asked_for(bench: Bench) -> None:
