@@ -106,7 +106,10 @@ def tests(session: nox.Session) -> None:
     _install(session, "tests")
     offline = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": _wheelhouse(session).as_uri()}
     offline |= {"UV_OFFLINE": "1", "UV_PYTHON_DOWNLOADS": "never"}
-    session.run("pytest", "-m", "not real", "--numprocesses=auto", "--dist=loadfile", *session.posargs, env=offline)
+    # Most tests wait for programs and the disk half of their time.
+    cores = os.cpu_count() or 1
+    workers = f"--numprocesses={cores + min(cores, 4)}"
+    session.run("pytest", "-m", "not real", workers, "--dist=loadfile", *session.posargs, env=offline)
 
 
 def _tests(session: nox.Session, *arguments: str, **more: str) -> None:
