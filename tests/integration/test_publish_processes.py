@@ -49,7 +49,7 @@ def test_publishing_processes_lose_nothing_on_the_real_server(tmp_path: Path, s3
 def _publish_at_once(folder: Path, store: Store, endpoint: str, machine: Mapping[str, str]) -> None:
     """Publish from two processes at the same moment, and prove that the index holds all, at every step."""
     wanted = {}
-    calls = []
+    calls: list[list[str | Path]] = []
     for number in range(2):
         wheels = []
         for step in range(EACH):

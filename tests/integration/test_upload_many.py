@@ -59,7 +59,7 @@ def test_two_commands_at_once_lose_nothing(tmp_path: Path, s3_server: S3Server) 
     bucket = s3_server.bucket()
     shared, _ = write_wheel(tmp_path, "torch", "1.0")
     places = ["--store", f"s3://{bucket}", "--endpoint-url", s3_server.endpoint, "--run-id", "77", "--artifact-group", GROUP]
-    calls = []
+    calls: list[list[str | Path]] = []
     for number in range(2):
         own = [write_wheel(tmp_path / str(number), "torch", f"2.{step}+by{number}")[0] for step in range(3)]
         work = ["--work-dir", tmp_path / "work" / str(number)]
