@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools import digest
 from build_tools.index.layout import DIST, metadata_key
+from build_tools.stores.base import LISTED_AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,9 +25,6 @@ AT_ONCE: Final = 8
 
 _FEW: Final = 16
 """Up to so many files are asked for one by one, and proved by their SHA-256; above, by what a listing says."""
-
-_PAGE: Final = 1000
-"""So many objects a server lists at once; a file has two."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +81,8 @@ def holdings(store: Store, place: IndexFolder, count: int, *, among: int, writte
         Whether they were just written: then the server itself has compared each, and to see them listed proves as much as to ask for
         each, which is done where it takes fewer requests.
     """
-    listing = 1 + 2 * among // _PAGE
+    # A file has two objects.
+    listing = 1 + 2 * among // LISTED_AT_ONCE
     if count <= _FEW and among and not (written and listing < 2 * count):
         return Holdings(store=store, place=place, sizes=None)
     return Holdings(store=store, place=place, sizes={one.key: one.size for one in store.list(place.key(DIST))})

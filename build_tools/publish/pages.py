@@ -30,7 +30,7 @@ from build_tools.publish.current import ASK_EVERY_TIME, is_still, read_current, 
 from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.shown import entered, finished, read_shown, snapshots_of, write_shown
 from build_tools.publish.transfer import all_of
-from build_tools.stores.base import ObjectInfo
+from build_tools.stores.base import LISTED_AT_ONCE, ObjectInfo
 from build_tools.types import ObjectKey
 
 if TYPE_CHECKING:
@@ -49,9 +49,6 @@ _TRIES: Final = 200
 
 _FEW: Final = 12
 """Up to so many pages, those of one project and the pages that name all, are asked for one by one."""
-
-_PAGE: Final = 1000
-"""So many objects a server lists at once; a project has up to four."""
 
 
 def publish_pages(
@@ -263,7 +260,8 @@ def _is_as(there: ObjectInfo | None, page: Page | None) -> bool:
 
 def _is_cheaper_listed(held: Collection[str], pages: int) -> bool:
     """Return whether to list the pages of all projects takes fewer requests than to ask for some pages."""
-    return _FEW + 4 * len(held) // _PAGE < pages
+    # A project has up to four.
+    return _FEW + 4 * len(held) // LISTED_AT_ONCE < pages
 
 
 def _listed_same(key: ObjectKey, page: Page | None, there: Mapping[str, Listed]) -> ObjectInfo | None:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-__all__ = ["READ_ONLY", "Abilities", "Content", "Listed", "ObjectInfo", "Store", "join_key", "parse_key"]
+__all__ = ["LISTED_AT_ONCE", "READ_ONLY", "Abilities", "Content", "Listed", "ObjectInfo", "Store", "join_key", "parse_key"]
+
+LISTED_AT_ONCE: Final = 1000
+"""How many objects a server is asked for at a time: the most that S3 gives."""
 
 _FORBIDDEN = frozenset('\\:*?"<>|')
 _ALWAYS_FORBIDDEN = frozenset("\\")

@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
-from build_tools.stores.base import READ_ONLY, Abilities, Content, Listed, ObjectInfo, parse_key
+from build_tools.stores.base import LISTED_AT_ONCE, READ_ONLY, Abilities, Content, Listed, ObjectInfo, parse_key
 from build_tools.stores.body import StoredBody, body_of
 from build_tools.stores.copying import meant_object, same_object
 from build_tools.stores.reading import SMALL_BYTES, body_stream, compare_noted, copied, nothing_there, too_large
@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from build_tools.stores.s3_resume import Journal
 
 __all__ = ["S3Store"]
-
-_PAGE: Final = 1000
-"""How many objects a server is asked for at a time: the most that S3 gives."""
 
 
 class S3Store:
@@ -150,7 +147,7 @@ class S3Store:
             return self._server.ask(what, lambda s3: s3.list_objects_v2(Bucket=self._bucket, **more))
 
         cut = len(self._prefix) + 1 if self._prefix else 0
-        rows = listed_rows(ask, f"{below}/" if below else "", page=_PAGE, cut=cut)
+        rows = listed_rows(ask, f"{below}/" if below else "", page=LISTED_AT_ONCE, cut=cut)
         known = self._abilities
         yield from rows if known is not None and known.byte_order else sorted(rows, key=lambda one: one.key.encode())
 

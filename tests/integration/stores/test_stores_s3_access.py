@@ -268,7 +268,7 @@ def test_keys_that_others_wrote_are_read_and_none_such_is_written(s3_server: S3S
 
 
 def test_a_listing_of_several_pages_is_whole(s3_server: S3Server, s3_twin: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(s3, "_PAGE", 3)
+    monkeypatch.setattr(s3, "LISTED_AT_ONCE", 3)
     for server in (s3_server, s3_twin):
         bucket = server.bucket()
         for number in range(7):
