@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from build_tools.options.command_line import find_command, parse_line
-from tests.support.commands import CLONE, Desk, add_project, change_file, small_clone
+from tests.support.commands import CLONE, Desk, add_project, small_clone
 from tests.support.pages import shown_commands
 from tests.support.rocm_trees import archive_tree, make_tree
 
@@ -53,16 +53,11 @@ def desk(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Desk:
     folder = tmp_path_factory.mktemp("migrate")
     clone = small_clone(folder, "sample")
     for name in ("pytorch", *COMPANIONS):
-        place = add_project(clone, name)
+        place = add_project(clone, name, distribution="torch" if name == "pytorch" else None)
         with (place / "sources" / "repository.toml").open("a", encoding="utf-8") as stream:
             stream.write('\n[[repository.branch]]\nname = "nightly"\nfolders = ["main"]\n')
         with (place / "project.toml").open("a", encoding="utf-8") as stream:
             stream.write('\n[[lines]]\nref = "nightly"\nwhy = "the sources are our own"\n')
-    torch = clone / "external-builds" / "pytorch"
-    change_file(torch / "project.toml", 'distribution = "tiny-project"', 'distribution = "torch"')
-    backend = torch / "sources" / "main" / "backend.py"
-    change_file(backend, "Name: tiny-project", "Name: torch")
-    backend.write_text(backend.read_text().replace("{NAME}-{version}", "torch-{version}"), encoding="utf-8")
     tree = make_tree(folder / "tree", targets=("gfx942", "gfx1201"), kernels=1, headers=1)
     archive_tree(tree.folder, folder / "runs" / "17843211-linux")
     for git in (

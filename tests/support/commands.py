@@ -63,7 +63,9 @@ def small_clone(folder: Path, *projects: str | Path) -> Path:
     return clone
 
 
-def add_project(clone: Path, name: str, *, behaviour: str = "well", hold: Path | None = None) -> Path:
+def add_project(
+    clone: Path, name: str, *, behaviour: str = "well", hold: Path | None = None, distribution: str | None = None
+) -> Path:
     """Add a copy of the tiny project to a clone under a name of its own, and return its folder.
 
     Parameters
@@ -71,11 +73,13 @@ def add_project(clone: Path, name: str, *, behaviour: str = "well", hold: Path |
     clone
         The clone.
     name
-        The project's name; the wheel keeps its own.
+        The project's name.
     behaviour
         How its build behaves: ``well``, ``no-wheel``, ``two-wheels``, ``fails`` or ``waits``.
     hold
         The folder of a build that waits: it puts ``began-<pid>`` there, and goes on when ``go`` is there.
+    distribution
+        What its wheel is called; ``tiny-project`` without.
     """
     folder = clone / "external-builds" / name
     shutil.copytree(CASES / "tiny-project", folder)
@@ -84,6 +88,12 @@ def add_project(clone: Path, name: str, *, behaviour: str = "well", hold: Path |
     if hold is not None:
         hold.mkdir(parents=True, exist_ok=True)
         change_file(folder / "project.toml", 'TINY_HOLD = ""', f"TINY_HOLD = {json.dumps(str(hold))}")
+    if distribution is not None:
+        change_file(folder / "project.toml", 'distribution = "tiny-project"', f'distribution = "{distribution}"')
+        backend = folder / "sources" / "main" / "backend.py"
+        change_file(backend, "Name: tiny-project", f"Name: {distribution}")
+        text = backend.read_text(encoding="utf-8")
+        backend.write_text(text.replace("{NAME}-{version}", f"{distribution}-{{version}}"), encoding="utf-8")
     return folder
 
 

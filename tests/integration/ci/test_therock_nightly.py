@@ -51,12 +51,8 @@ def site_of(tmp_path: Path, *, behaviour: str = "well") -> WorkflowSite:
     """Return a clone in which a project takes PyTorch's place, and an engine that notes what it is told: what is tried is the flow."""
     clone = small_clone(tmp_path)
     (clone / ".gitignore").write_text(".work/\n.nox/\n__pycache__/\n", encoding="utf-8")
-    folder = add_project(clone, "pytorch", behaviour=behaviour)
+    folder = add_project(clone, "pytorch", behaviour=behaviour, distribution="torch")
     change_file(folder / "project.toml", 'default = "main"', 'default = "other"')
-    change_file(folder / "project.toml", 'distribution = "tiny-project"', 'distribution = "torch"')
-    backend = folder / "sources" / "main" / "backend.py"
-    change_file(backend, "Name: tiny-project", "Name: torch")
-    backend.write_text(backend.read_text().replace("{NAME}-{version}", "torch-{version}"), encoding="utf-8")
     offline = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_"))}
     # What stands for PyTorch has no code for GPUs.
     of_jobs = {"test-pytorch-nightly": {"PYTORCH_ROCM_ARCH": ""}}
