@@ -62,7 +62,7 @@ def test_two_commands_at_once_lose_nothing(tmp_path: Path, s3_server: S3Server) 
     calls: list[list[str | Path]] = []
     for number in range(2):
         own = [write_wheel(tmp_path / str(number), "torch", f"2.{step}+by{number}")[0] for step in range(3)]
-        work = ["--work-dir", tmp_path / "work" / str(number)]
+        work = ["--work-dir", str(tmp_path / "work" / str(number))]
         calls.append(["--noxfile", ROOT / "noxfile.py", "-s", "upload_wheels", "--", shared, *own, *places, *work])
     run_at_once("from nox.__main__ import main", "main()", calls, s3_server.machine)
     store = s3_server.store(bucket, writing=False)
