@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from build_tools.options.model import Settings
     from build_tools.workplace import Workplace
 
-__all__ = ["DOCKERFILE", "ImagePlan", "docker_image", "engine_environment", "name_of_inputs", "plan_image"]
+__all__ = ["DOCKERFILE", "ImagePlan", "docker_image", "engine_environment", "image_to_run", "name_of_inputs", "plan_image"]
 
 DOCKERFILE: Final = ".ci/docker/ubuntu-rocm/Dockerfile"
 """The recipe, in the clone."""
@@ -32,6 +32,8 @@ _COPIED: Final = (".ci/docker/common", "requirements/pins.txt")
 _HOST: Final = r"(?:localhost|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+|[A-Za-z0-9-]+(?=:))(?::[0-9]+)?/"
 _NAME: Final = re.compile(rf"(?:{_HOST})?[a-z0-9]+(?:(?:[.]|__?|-+|/)[a-z0-9]+)*")
 _TAG: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_REFERENCE: Final = re.compile(rf"(?:{_NAME.pattern})(?::{_TAG.pattern})?(?:@sha256:[0-9a-f]{{64}})?")
+_NAME_HINT: Final = "lower-case letters, digits, and . _ - / between them; a registry comes first: registry.example/owner/name"
 _DIGEST: Final = re.compile(r"\S+@sha256:[0-9a-f]{64}")
 
 
@@ -61,8 +63,7 @@ def plan_image(settings: Settings) -> ImagePlan:
         ``bad-version`` for a day that is none; ``image-not-pinned`` for a release whose base image is no digest.
     """
     if not _NAME.fullmatch(settings.image):
-        hint = "lower-case letters, digits, and . _ - / between them; a registry comes first: registry.example/owner/name"
-        raise HipwrightError("bad-option-value", f"--image {settings.image!r} is no image's name", hint=hint)
+        raise HipwrightError("bad-option-value", f"--image {settings.image!r} is no image's name", hint=_NAME_HINT)
     if (settings.push or settings.reuse) and "/" not in settings.image:
         message = f"the image {settings.image} names no registry to {'push to' if settings.push else 'take it from'}"
         raise HipwrightError("bad-option-value", message, hint="say --image REGISTRY/OWNER/NAME")
@@ -205,6 +206,19 @@ def _take(known: str, plan: ImagePlan, do: _Doing) -> bool:
     for name in plan.names:
         do(do.engine.tag(known, name), f"naming {name}")
     return True
+
+
+def image_to_run(image: str) -> str:
+    """Return what an engine finds an image by: a name, with its tag or digest, ``latest`` where it says neither.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-option-value`` for what an engine would take for an option of its own, or for nothing.
+    """
+    if not _REFERENCE.fullmatch(image):
+        raise HipwrightError("bad-option-value", f"--image {image!r} is no image's name", hint=_NAME_HINT)
+    return image if ":" in image.rpartition("/")[2] else f"{image}:latest"
 
 
 def engine_environment(workplace: Workplace) -> dict[str, str]:

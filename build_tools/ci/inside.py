@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.ci.engines import ENGINES, find_engine
-from build_tools.ci.image import engine_environment
+from build_tools.ci.image import engine_environment, image_to_run
 from build_tools.errors import HipwrightError
 from build_tools.options.model import OPTIONS
 from build_tools.process import printable
@@ -64,7 +64,7 @@ def docker_run(workplace: Workplace) -> dict[str, Any]:
     if len(settings.words) != 1 or not _SESSION.fullmatch(settings.words[0]):
         message = f"docker_run takes one session, not {' '.join(settings.words) or 'none'}"
         raise HipwrightError("bad-option-value", message, hint="nox -s docker_run -- build_pytorch; nox -l shows the sessions")
-    session = settings.words[0]
+    session, image = settings.words[0], image_to_run(settings.image)
     # Made and kept where the next session on this machine, in a container or not, looks for it.
     places = {"HIPWRIGHT_WORK_DIR": str(workplace.work_dir), "HIPWRIGHT_CACHE_DIR": str(workplace.cache)}
     passed = {**{name: machine[name] for name in passed_names(machine)}, **places}
@@ -74,7 +74,6 @@ def docker_run(workplace: Workplace) -> dict[str, Any]:
     else:
         engine = find_engine(settings.engine, runner=workplace.runner, env=own, cwd=workplace.clone, running=True)
     log = workplace.work_dir / "logs" / "docker_run.log"
-    image = settings.image if ":" in settings.image.rpartition("/")[2] else f"{settings.image}:latest"
     folders = _folders(workplace)
     devices = tuple(device for device in _DEVICES if Path(device).exists())
     command = engine.run(

@@ -25,14 +25,15 @@ _UPLOAD: Final = "actions/upload-artifact"
 _FORBIDDEN: Final = re.compile(r'[":<>|*?\r\n\\/]')
 """What the name of an artifact may not have."""
 
-_DEEPEST: Final = 10
+_MOST_ROWS: Final = 257
+"""Rows of a matrix that are looked at: GitHub takes one fewer."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Instance:
     """A job as it runs: the line of the job in the workflow that is judged, and what its expressions come to.
 
-    ``outer`` is that line; ``depth`` counts the calls below it.
+    ``outer`` is that line; ``callers`` are the workflows whose calls lead there.
     """
 
     workflow: Workflow
@@ -40,7 +41,7 @@ class _Instance:
     outer: int
     inputs: Mapping[str, str]
     row: Mapping[str, str] = field(default_factory=dict)
-    depth: int = 0
+    callers: tuple[str, ...] = ()
 
     def look(self, path: tuple[str, ...]) -> str | None:
         """Return what is referred to."""
@@ -80,7 +81,7 @@ def _artifact_names(workflow: Workflow, world: World) -> Iterator[Problem]:
             for step in one.job.steps:
                 if not step.uses_action(_UPLOAD):
                     continue
-                line = step.line if one.depth == 0 else one.outer
+                line = step.line if not one.callers else one.outer
                 name = _artifact(step, one, world)
                 if not name or _FORBIDDEN.search(re.sub(r"<[^<>]*>", "", name)):
                     yield Problem(line=line, message=f"an artifact cannot be called {name!r}")
@@ -155,11 +156,13 @@ def _instances(workflow: Workflow, world: World, purpose: str) -> Iterator[_Inst
             one = replace(plain, row=row)
             yield one
             called = world.workflows.get(one.job.called or "")
-            if called is not None and one.depth < _DEEPEST:
+            callers = (*one.callers, one.workflow.name)
+            # GitHub refuses a workflow that calls itself, by whatever way.
+            if called is not None and called.name not in callers:
                 given = {name: fill(node.text or "", one.look) for name, node in one.job.node.below("with").items()}
                 inner = {**_defaults(called), **given}
                 todo += [
-                    _Instance(workflow=called, job=job, outer=one.outer, inputs=inner, depth=one.depth + 1)
+                    _Instance(workflow=called, job=job, outer=one.outer, inputs=inner, callers=callers)
                     for job in called.jobs.values()
                 ]
 
@@ -177,7 +180,8 @@ def _rows(job: Job, workflow: Workflow, world: World, purpose: str) -> Sequence[
     if matrix.text is not None:
         return _computed(matrix.text, workflow, world, purpose) or ({},)
     axes = {name: _values(node) for name, node in matrix.keys.items() if name not in {"include", "exclude"}}
-    rows = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())] if axes else []
+    products = itertools.islice(itertools.product(*axes.values()), _MOST_ROWS) if axes else ()
+    rows = [dict(zip(axes, values, strict=True)) for values in products]
     include = matrix.at("include")
     rows += [{name: node.text or "" for name, node in item.keys.items()} for item in (include.items if include else ())]
     return rows or ({},)

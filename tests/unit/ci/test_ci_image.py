@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from build_tools.ci.image import DOCKERFILE, ImagePlan, plan_image
+from build_tools.ci.image import DOCKERFILE, ImagePlan, image_to_run, plan_image
 from build_tools.ci.inside import passed_names
 from build_tools.errors import HipwrightError
 from build_tools.options.commands import COMMANDS
@@ -103,3 +103,13 @@ def test_names_are_docker_s(name: str) -> None:
 
 def test_defaults_of_the_options_make_a_plan() -> None:
     assert plan_image(Settings()).names[1] == "pytorch-therock-rocm-ci:latest"
+
+
+def test_what_is_run_is_the_name_of_an_image_and_no_option_of_the_engine() -> None:
+    pinned = f"registry.example:5000/a/b@sha256:{'a' * 64}"
+    assert [image_to_run(name) for name in ("a/b", "a:1", "localhost:5000/a", pinned)] == [
+        *("a/b:latest", "a:1", "localhost:5000/a:latest", pinned)
+    ]
+    for name in ("-x", "--privileged", "a b", "a\nb", "a:", "A"):
+        with pytest.raises(HipwrightError, match="no image's name"):
+            image_to_run(name)

@@ -227,3 +227,18 @@ def test_findings_name_the_line(world: World) -> None:
     top = TOP.replace("-s notify", "-s tell")
     line = next(number for number, text in enumerate(top.splitlines(), 1) if "tell" in text)
     assert ("top.yml", "known-command", line, "there is no session tell") in findings(world, top)
+
+
+def test_workflows_that_call_themselves_and_endless_matrices_are_judged_all_the_same(world: World) -> None:
+    axes = ", ".join(f"a{number}: [1, 2, 3, 4, 5, 6, 7]" for number in range(3))
+    text = f"""\
+on: {{workflow_call: }}
+jobs:
+  again: {{name: "${{{{ matrix.x }}}}", strategy: {{matrix: {{x: [1, 2]}}}}, uses: ./.github/workflows/self.yml}}
+  many: {{name: "${{{{ github.run_id }}}}", strategy: {{matrix: {{{axes}}}}}}}
+  kept: {{steps: [{{uses: {PIN}, with: {{name: logs}}}}]}}
+"""
+    found = judge(replace(world, workflows={"self.yml": parse_workflow(text, "self.yml")}))
+    assert [one.message for one in found if one.rule in {"job-names", "artifact-names"}] == [
+        "257 jobs are called '<github.run_id>'"
+    ]
