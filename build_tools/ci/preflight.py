@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.ci.image import refuse_tag
 from build_tools.ci.matrix import artifact_name, build_axes
 from build_tools.ci.outputs import hand_on
 from build_tools.config.buckets import bucket_table
+from build_tools.errors import HipwrightError
 from build_tools.locking.places import wanted_targets
 from build_tools.pipeline.publishing import layout_to_publish, publishes_nothing
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["preflight"]
 
 _BUCKET: Final = "s3://"
+_ROLE: Final = re.compile(r"arn:aws[a-z-]*:iam::[0-9]+:role/[A-Za-z0-9_+=,.@/-]+")
+"""What a role of AWS is called by. Source: IAM's identifiers."""
 
 
 def preflight(workplace: Workplace) -> dict[str, Any]:
@@ -35,14 +39,16 @@ def preflight(workplace: Workplace) -> dict[str, Any]:
     Raises
     ------
     HipwrightError
-        ``image-not-pinned`` when a release runs in an image that a tag names; ``bad-option-value``, and what else is wrong with an
-        option.
+        ``image-not-pinned`` when a release runs in an image that a tag names; ``store-unusable`` for an address that is no store's;
+        ``bad-option-value``, and what else is wrong with an option.
     """
     settings = workplace.settings
     if settings.job_image is not None:
         refuse_tag(settings.job_image, settings.release_type, what="image that the job runs in")
     wanted_targets(workplace)
     address, run = layout_to_publish(workplace)
+    # A bucket is asked once the role is taken; what is no store at all is one now already.
+    workplace.open_store(writing=not address.lower().startswith(_BUCKET), address=address)
     publishes = not publishes_nothing(workplace)
     axes = build_axes(
         platform=run.platform.value,
@@ -76,9 +82,13 @@ def preflight(workplace: Workplace) -> dict[str, Any]:
 
 def _role(workplace: Workplace, address: str) -> dict[str, str]:
     """Return the role that writes a store, and the region where it is asked for; nothing for a folder, and where none is known."""
+    named = workplace.settings.publish_role
+    if named is not None and not _ROLE.fullmatch(named):
+        hint = "name it with --publish-role as arn:aws:iam::ACCOUNT:role/NAME"
+        raise HipwrightError("bad-option-value", f"{named!r} is no role of AWS", hint=hint)
     if not address.startswith(_BUCKET):
         return {}
     table = bucket_table()
     known = table.find(address.removeprefix(_BUCKET).partition("/")[0])
-    role = workplace.settings.publish_role or (known.role_arn if known else None)
+    role = named or (known.role_arn if known else None)
     return {"role_to_assume": role, "aws_region": known.region if known else table.region} if role else {}

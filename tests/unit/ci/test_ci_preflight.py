@@ -123,3 +123,22 @@ def test_a_slip_in_what_later_steps_are_told_is_found_before_they_begin(tmp_path
         with pytest.raises(HipwrightError) as caught:
             resolve(COMMANDS["preflight"], [], environment=variables, typed_in=tmp_path, clone=tmp_path, projects=["pytorch"])
         assert caught.value.code.name == code
+
+
+@pytest.mark.parametrize(
+    ("settings", "code"),
+    [
+        ({"store": "s3://"}, "store-unusable"),
+        ({"store": "s3://a b/c"}, "store-unusable"),
+        ({"store": "ftp://x"}, "store-unusable"),
+        ({"store": "https://wheels.example.com/"}, "store-unusable"),
+        ({"store": "s3://mine/wheels", "publish_role": "mine"}, "bad-option-value"),
+        ({"store": "s3://mine/wheels", "publish_role": f"{ROLE} and more"}, "bad-option-value"),
+    ],
+)
+def test_what_would_fail_after_the_build_is_told_before_it(tmp_path: Path, settings: dict[str, Any], code: str) -> None:
+    place = job(tmp_path, **settings)
+    with pytest.raises(HipwrightError) as caught:
+        preflight(place)
+    assert caught.value.code.name == code
+    assert not Path(place.machine["GITHUB_OUTPUT"]).exists()
