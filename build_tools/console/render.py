@@ -65,7 +65,7 @@ def failure_text(error: HipwrightError) -> str:
 
 
 def plain_table(table: Table, width: int | None, *, colour: bool = False) -> str:
-    """Return a table as text of at most ``width`` characters a line (None: as wide as it is)."""
+    """Return a table as text of at most ``width`` characters a line (None: as wide as it is); of one without rows, title and note."""
     from rich.console import Console as RichConsole  # noqa: PLC0415 - rich costs more time than many a command has to show
     from rich.markup import escape  # noqa: PLC0415
     from rich.table import Table as RichTable  # noqa: PLC0415
@@ -85,21 +85,22 @@ def plain_table(table: Table, width: int | None, *, colour: bool = False) -> str
     with console.capture() as got:
         # As a title of the grid it would be folded to the width of that, which a table of no rows hardly has.
         console.print(escape(table.title), style="bold")
-        console.print(grid)
+        if table.rows:
+            console.print(grid)
     text = "\n".join(line.rstrip() for line in got.get().splitlines())
     return f"{text}\n{table.note}\n" if table.note else f"{text}\n"
 
 
 def markdown_table(table: Table) -> str:
-    """Return a table as GitHub Markdown."""
+    """Return a table as GitHub Markdown; of one without rows, title and note."""
 
     def row(cells: tuple[str, ...]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", "<br>") for cell in cells) + " |"
 
     rule = "| " + " | ".join("---" for _ in table.columns) + " |"
-    body = "\n".join([row(table.columns), rule, *(row(cells) for cells in table.rows)])
-    note = f"\n{fenced(table.note)}" if table.note else ""
-    return f"### {table.title}\n\n{body}\n{note}\n"
+    body = "\n".join([row(table.columns), rule, *(row(cells) for cells in table.rows)]) + "\n" if table.rows else ""
+    note = f"{fenced(table.note)}" if table.note else ""
+    return f"### {table.title}\n\n" + "\n".join(part for part in (body, note) if part) + "\n"
 
 
 @dataclass(kw_only=True)

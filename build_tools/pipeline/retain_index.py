@@ -189,7 +189,9 @@ def _tell(plan: RetentionPlan, named: NamedIndex, workplace: Workplace) -> dict[
         for one in plan.delete
     ]
     rows += [("stays", one.file.filename, one.why, _size(one.file.size)) for one in plan.kept]
-    note = "" if apply else "nothing was changed: say --apply to do it"
+    note = "no file is old enough to leave"
+    if rows:
+        note = "" if apply else "nothing was changed: say --apply to do it"
     workplace.console.table(f"Retention of the channel {named.channel}", ("what", "file", "why", "size"), rows, note=note)
     return {
         "applied": apply,

@@ -105,7 +105,10 @@ def _tell(judged: Sequence[JudgedRun], workplace: Workplace) -> dict[str, Any]:
         )
         for one in judged
     ]
-    note = "" if apply else "nothing was changed: say --apply to do it"
+    note = ""
+    if not apply:
+        going = any(one.goes for one in judged)
+        note = "nothing was changed: say --apply to do it" if going else "no run is old enough to go"
     workplace.console.table("Retention of runs", ("what", "run", "release type", "newest", "why", "size"), rows, note=note)
     return {
         "applied": apply,

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +14,7 @@ import pytest
 
 from build_tools.console.events import Console, Table
 from build_tools.console.pace import Pace
-from build_tools.console.render import GitHubRenderer, TerminalRenderer, plain_table
+from build_tools.console.render import GitHubRenderer, TerminalRenderer, markdown_table, plain_table
 from build_tools.console.select import console_for
 from build_tools.errors import HipwrightError, Where
 from tests.support.workplaces import CLONE
@@ -304,8 +305,16 @@ def test_a_finding_is_pinned_to_a_run_of_github_and_says_nothing_twice_elsewhere
     assert not people.getvalue()
 
 
+def test_a_table_of_no_rows_is_its_title_and_note_for_people_and_on_github() -> None:
+    empty = Table(title="Index", columns=("rule", "where"), rows=(), note="it is whole")
+    assert plain_table(empty, None) == "Index\nit is whole\n"
+    assert "rule" not in markdown_table(empty)
+    assert "it is whole" in markdown_table(empty)
+    assert "| rule | where |" in markdown_table(replace(empty, rows=(("a", "b"),)))
+
+
 def test_a_title_is_not_folded_to_a_table_of_no_rows() -> None:
     title = "Rolled back to e89ce815ca9c [not markup]"
-    assert plain_table(Table(title=title, columns=("what", "file"), rows=()), 80).splitlines() == [title, "what  file"]
+    assert plain_table(Table(title=title, columns=("what", "file"), rows=()), 80).splitlines() == [title]
     (first, second, *_) = plain_table(Table(title="a b c d e f", columns=("x",), rows=(("y",),)), 6).splitlines()
     assert (first, second) == ("a b c", "d e f")
