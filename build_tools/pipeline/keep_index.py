@@ -63,7 +63,8 @@ def yank(workplace: Workplace) -> dict[str, Any]:
     shown = [{"filename": name, "before": before, "after": later} for name, before, later in pairs]
     document = {"dry_run": settings.dry_run, "index": named.place.index_url(named.store), "files": shown}
     table = [(name, _words(before), _words(later)) for name, before, later in pairs]
-    title = f"{'Would be yanked' if settings.dry_run else 'Yanked'} in {named.store.address}/{named.place.prefix}"
+    words = ("Would be offered again", "Offered again") if settings.undo else ("Would be yanked", "Yanked")
+    title = f"{words[0] if settings.dry_run else words[1]} in {named.store.address}/{named.place.prefix}"
     workplace.console.table(title, ("file", "before", "after"), table)
     return {"yank": document}
 
@@ -147,7 +148,8 @@ def _moved(named: NamedIndex, current: Current, workplace: Workplace) -> dict[st
         move_index(store, place, make=make, change=change, say=workplace.console.say, whole=True)
     rows = [(what, name) for what, names in moves.items() for name in names]
     done = "Rolled back to" if settings.apply else "Would roll back to"
-    note = "" if settings.apply else "nothing was changed: say --apply to do it"
+    moved = "" if rows else "no file leaves and none comes back"
+    note = "\n".join(line for line in (moved, "" if settings.apply else "nothing was changed: say --apply to do it") if line)
     workplace.console.table(f"{done} {past.digest[:12]}", ("what", "file"), rows, note=note)
     return document
 

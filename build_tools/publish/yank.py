@@ -86,6 +86,6 @@ def _meant(snapshot: Snapshot, name: str) -> set[str]:
 
 
 def _near(snapshot: Snapshot, name: str) -> str:
-    project = canonicalize_name(name.partition("==")[0].partition("-")[0].strip())
+    project = canonicalize_name(name.partition("==" if "==" in name else "-")[0].strip())
     there = [file.version for file in snapshot.files if file.project == project]
     return f" (it has {project} {', '.join(dict.fromkeys(there[-3:]))})" if there else ""
