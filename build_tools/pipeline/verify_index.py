@@ -20,10 +20,12 @@ from build_tools.stores.run_outputs import IndexFolder
 from build_tools.urls import is_url, without_query
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from build_tools.receipts.index_report import IndexReport
     from build_tools.workplace import Workplace
 
-__all__ = ["verify"]
+__all__ = ["verify", "way_out"]
 
 
 def verify(workplace: Workplace) -> dict[str, Any]:
@@ -53,17 +55,25 @@ def verify(workplace: Workplace) -> dict[str, Any]:
         first = findings[0]
         others = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
         message = f"{first.where}: {first.message} [{first.rule}]{others}"
-        raise HipwrightError("index-findings", message, hint=_advice({finding.rule for finding in findings}), document=document)
+        raise HipwrightError("index-findings", message, hint=way_out({finding.rule for finding in findings}), document=document)
     return document
 
 
-def _advice(rules: set[str]) -> str:
-    """Return what to do about an index that breaks these rules."""
-    if rules == {"empty"}:
-        return NAME_IT
+def way_out(rules: AbstractSet[str]) -> str:
+    """Return what to do about findings of these rules."""
     if "snapshot" in rules:
         return "until its snapshot is back, as the finding says, nothing can be published, yanked or rolled back there"
-    return "pages are put right by nox -s rollback -- --to current --apply; files and papers come back from a copy of the store"
+    if rules == {"empty"}:
+        return NAME_IT
+    if rules == {"requires"}:
+        return (
+            "put in what is required with nox -s promote, or, where it is yanked, offer it again with nox -s yank -- FILE --undo; "
+            "else yank what requires it"
+        )
+    return (
+        "pages are put right by nox -s rollback -- --to current --apply with the options that name this index; files and papers come "
+        "back from a copy of the store"
+    )
 
 
 def _refuse_second_name(workplace: Workplace) -> None:
@@ -90,6 +100,10 @@ def _at(word: str, workplace: Workplace) -> IndexReport:
     remote = "://" in word
     if not remote:
         address = str(workplace.typed_in / address)
+        if not Path(address).is_dir():
+            raise HipwrightError(
+                "nothing-published", f"there is no index at {address}", hint="name an index's folder or its address"
+            )
     store = workplace.open_store(writing=False, address=address)
     place = IndexFolder("")
     if address.startswith("s3://") or store.head(SNAPSHOT) is not None:

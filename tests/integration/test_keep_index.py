@@ -13,7 +13,7 @@ from build_tools import digest
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.keep_index import rollback, yank
 from build_tools.pipeline.retain_index import retain
-from build_tools.pipeline.verify_index import verify
+from build_tools.pipeline.verify_index import verify, way_out
 from build_tools.publish.upload import publish_wheels
 from build_tools.receipts.record import to_json
 from build_tools.receipts.verdict import TestCounts, Verdict
@@ -175,6 +175,26 @@ def test_an_address_and_options_that_name_another_index_are_refused(folder: Path
     assert caught.value.code.name == "option-conflict"
 
 
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        pytest.param({"page"}, "rollback", id="pages"),
+        pytest.param({"requires"}, "--undo", id="a requirement"),
+        pytest.param({"requires", "page"}, "rollback", id="both"),
+        pytest.param({"empty"}, "--channel NAME", id="another index was meant"),
+        pytest.param({"snapshot", "page"}, "until its snapshot is back", id="no snapshot"),
+    ],
+)
+def test_who_hears_of_findings_hears_what_mends_them(broken: set[str], said: str) -> None:
+    assert said in way_out(broken)
+
+
+def test_a_folder_that_is_not_there_is_no_index(tmp_path: Path) -> None:
+    with pytest.raises(HipwrightError) as caught:
+        reports(tmp_path, words=(str(tmp_path / "nothing"),))
+    assert caught.value.code.name == "nothing-published"
+
+
 def test_an_index_of_others_is_looked_at_and_it_is_told_what_could_not_be_judged(folder: Path) -> None:
     foreign = folder / "foreign"
     shutil.copytree(index(folder) / "simple", foreign / "simple")
@@ -239,6 +259,14 @@ def test_a_rollback_to_nothing_is_refused(folder: Path, more: dict[str, object])
     with pytest.raises(HipwrightError, match="no snapshot is named") as caught:
         call(rollback, folder, **more)
     assert caught.value.code.name == "option-conflict"
+
+
+def test_a_release_that_is_named_without_its_local_version_is_told_what_is_there(tmp_path: Path) -> None:
+    publish(tmp_path, ("demo_kernels", "1.0+rocm7.1", ""))
+    for name in ("demo-kernels==1.0", "demo_kernels-1.0-py3-none-any.whl"):
+        with pytest.raises(HipwrightError) as caught:
+            call(yank, tmp_path, words=(name,), reason="why")
+        assert "it has demo-kernels 1.0+rocm7.1" in caught.value.message
 
 
 def test_one_goes_back_and_forward_again_and_names_stay_taken(folder: Path) -> None:
