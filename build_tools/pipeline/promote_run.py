@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from packaging.utils import canonicalize_name
@@ -14,6 +15,7 @@ from build_tools.index.layout import SNAPSHOT
 from build_tools.pipeline.promoting import make_request
 from build_tools.pipeline.promotion_told import tell_promotion
 from build_tools.pipeline.publishing import store_to_read, warn_when_closed
+from build_tools.process import printable
 from build_tools.publish.current import read_snapshot
 from build_tools.publish.promote import carry_out, plan_promotion
 from build_tools.types import ProjectName
@@ -66,6 +68,7 @@ def promote_run(workplace: Workplace) -> dict[str, Any]:
     origin = _index_of(run, source, workplace)
     rows, left_out = _chosen(read_snapshot(source, origin).files, workplace)
     request = make_request(workplace, rows=rows, origin=origin, run=run, source=source, target=target, channel=channel)
+    request = dataclasses.replace(request, test_by=_test_line(origin, address, workplace))
     with contextlib.ExitStack() as stack:
         if settings.reversion is not None:
             # What makes wheels anew and checks them costs more time than a promotion has.
@@ -80,6 +83,16 @@ def promote_run(workplace: Workplace) -> dict[str, Any]:
             warn_when_closed(workplace, target, request.place)
     document = tell_promotion(plan, run, workplace, done=done, left_out=left_out, reversion=settings.reversion)
     return {"promotion": document}
+
+
+def _test_line(origin: IndexFolder, address: str, workplace: Workplace) -> str:
+    """Return the command line that tests the files in the run's index, which leaves verdicts beside them."""
+    settings = workplace.settings
+    words = [*workplace.nox, "-s", "test_wheels", "--", "--from-run-id", settings.run_id]
+    words += ["--artifact-group", origin.prefix.rpartition("/")[2], "--store", address]
+    words += [word for place in settings.rocm_find_links for word in ("--rocm-find-links", place)]
+    words += ["--rocm-index-url", settings.rocm_index_url] if settings.rocm_index_url else []
+    return f"{printable(words)} --projects {','.join(settings.projects) or '<project>'}"
 
 
 def _index_of(run: RunOutputs, store: Store, workplace: Workplace) -> IndexFolder:

@@ -97,7 +97,7 @@ def plan_copies(rows: Sequence[IndexedFile], there: Snapshot, route: Route) -> t
     )
     taken = [one for one in found if isinstance(one, str)]
     if taken:
-        message = f"{', '.join(taken)} in {route.target.address}/{route.place.prefix} already hold other bytes"
+        message = f"{', '.join(taken)} in {route.target.address}/{route.place.prefix}: there already, with other bytes"
         raise HipwrightError(
             "name-taken", message, hint="a published name never changes: build with another version or build number"
         )

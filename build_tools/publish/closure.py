@@ -48,7 +48,8 @@ def judge_closure(offers: Sequence[Offer], there: Iterable[IndexedFile], *, else
 
     An owned requirement needs a version that meets it; yanked files do not count, as installers pass over them. What is required only
     for an extra is optional, but who asks for it must find it: the extra's owned requirements are judged like all others. Packages
-    that are not owned come from the base index of each machine, so they are not judged, and said so.
+    that are not owned come from the base index of each machine unless the channel or the list has them, so they are not judged, and
+    said so.
 
     Parameters
     ----------
@@ -75,7 +76,8 @@ def judge_closure(offers: Sequence[Offer], there: Iterable[IndexedFile], *, else
     for offer in offers:
         for requirement in requirements_of(offer):
             if not is_owned(requirement.name):
-                unjudged.add(canonicalize_name(requirement.name))
+                if not shelf.holds(requirement):
+                    unjudged.add(canonicalize_name(requirement.name))
             elif not shelf.meets(requirement):
                 unmet[f"{offer.filename} requires {requirement.name}{requirement.specifier}"] = None
     names = ", ".join(sorted(unjudged))
@@ -91,13 +93,19 @@ class _Shelf:
     versions: dict[str, set[str]] = field(default_factory=dict)
     asked: dict[str, set[str]] = field(default_factory=dict)
 
+    def holds(self, requirement: Requirement) -> bool:
+        """Return whether the channel or the list meets a requirement."""
+        return requirement.url is None and _meets(
+            requirement.specifier, self.versions.get(canonicalize_name(requirement.name), ())
+        )
+
     def meets(self, requirement: Requirement) -> bool:
         """Return whether a requirement can be met; one by an address goes past every index, and is not."""
         if requirement.url is not None:
             return False
-        name = canonicalize_name(requirement.name)
-        if _meets(requirement.specifier, self.versions.get(name, ())):
+        if self.holds(requirement):
             return True
+        name = canonicalize_name(requirement.name)
         if name not in self.asked:
             self.asked[name] = set(self.elsewhere(name))
         return _meets(requirement.specifier, self.asked[name])

@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from build_tools.receipts.verdict import Verdict
     from build_tools.types import GfxTarget, Sha256
 
-__all__ = ["BuildResult", "Circumstances", "TestResult", "advice", "always_a_runner", "decide", "refusals"]
+__all__ = ["TEST_BY", "BuildResult", "Circumstances", "TestResult", "advice", "always_a_runner", "decide", "refusals"]
 
 BuildResult = Literal["passed", "failed"]
 """How a wheel came out of its build: ``failed`` where it is of no use to anybody, such as one that is yanked."""
 
 TestResult = Literal["passed", "failed", "cpu-only", "none"]
 """What the verdicts on a wheel's bytes say together: ``cpu-only`` when all that passed ran without a GPU."""
+
+TEST_BY: Final = "nox -s test_<project>"
+"""The command that tests what a work dir's own chain published."""
 
 _LOCAL: Final = re.compile(r"(?:^|\.)local[0-9a-f]{8}(?:\.|$)")
 """The part of a local version that a build with a person's own changes carries."""
@@ -120,10 +123,17 @@ def refusals(
     return tuple(found)
 
 
-def advice(files: Sequence[IndexedFile], verdicts: Sequence[Verdict], *, channel: Channel, circumstances: Circumstances) -> str:
+def advice(
+    files: Sequence[IndexedFile],
+    verdicts: Sequence[Verdict],
+    *,
+    channel: Channel,
+    circumstances: Circumstances,
+    test_by: str = TEST_BY,
+) -> str:
     """Return what to do about a refusal: what keeps the wheels out for good comes before what a test could mend.
 
-    Parameters are those of :func:`refusals`.
+    Parameters are those of :func:`refusals`, and ``test_by``, the command line that tests the files where they lie.
     """
     bound = _by_bytes(verdicts)
     judged = [(file, bound.get(file.sha256, ())) for file in files]
@@ -142,8 +152,8 @@ def advice(files: Sequence[IndexedFile], verdicts: Sequence[Verdict], *, channel
     if not _takes_run(channel, circumstances):
         return "name a channel that takes such runs with --channel; a run is told what it is by --release-type when it publishes"
     if channel.accepts_cpu_only:
-        return "test these wheels with `nox -s test_<project>`, then promote them again"
-    return "test these wheels on a machine with a GPU, or try the chain with --channel rehearsal"
+        return f"test these wheels with `{test_by}`, then promote them again"
+    return f"test these wheels on a machine with a GPU with `{test_by}`, or try the chain with --channel rehearsal"
 
 
 def _takes_run(channel: Channel, given: Circumstances) -> bool:

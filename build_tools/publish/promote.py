@@ -19,7 +19,7 @@ from build_tools.index.snapshots import by_filename, is_same, merged, snapshot_d
 from build_tools.publish.channel_copy import Route, copy_files, copy_papers, plan_copies
 from build_tools.publish.closure import Closure, judge_closure
 from build_tools.publish.current import nothing_published, put_new, read_current, swap
-from build_tools.publish.gate import Circumstances, advice, refusals
+from build_tools.publish.gate import TEST_BY, Circumstances, advice, refusals
 from build_tools.publish.pages import publish_pages
 from build_tools.publish.retest import retests
 from build_tools.publish.retired import refuse_deleted, retired_by_filename
@@ -90,6 +90,8 @@ class Request:
         Gives what other indexes hold that users name beside the channel.
     built_with
         What the wheels were built with.
+    test_by
+        The command line that tests the files where they lie.
     """
 
     files: Sequence[JudgedWheel]
@@ -101,6 +103,7 @@ class Request:
     circumstances: Circumstances = field(default_factory=Circumstances)
     elsewhere: Elsewhere = _nowhere
     built_with: Sequence[BuiltWith] = ()
+    test_by: str = TEST_BY
 
     @property
     def place(self) -> IndexFolder:
@@ -140,7 +143,7 @@ class Request:
         if reasons:
             message = f"the channel {self.channel.name} does not take these wheels: {'; '.join(reasons)}"
             hint = (
-                advice(wanted, verdicts, channel=self.channel, circumstances=self.circumstances)
+                advice(wanted, verdicts, channel=self.channel, circumstances=self.circumstances, test_by=self.test_by)
                 if len(wanted) == len(self.files)
                 else "test what its index has now, then promote that"
             )

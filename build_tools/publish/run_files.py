@@ -95,7 +95,7 @@ def plan_run_files(
         if not clashes:
             return tuple(one for one in planned if isinstance(one, RunFile))
         if kind == "fixed":
-            message = f"{', '.join(clashes)} in {store.address} already hold other bytes"
+            message = f"{', '.join(clashes)} in {store.address}: there already, with other bytes"
             raise HipwrightError("name-taken", message, hint="upload as another run with --run-id")
     raise HipwrightError("write-conflict", f"{folder} in {store.address} holds {_MOST_ATTEMPTS} attempts")
 

@@ -88,6 +88,14 @@ def test_other_packages_are_not_judged_and_that_is_said() -> None:
     assert closure.unjudged == ("not judged, as the base index of each machine gives them: numpy, sympy",)
 
 
+def test_what_is_not_owned_and_comes_along_or_is_there_needs_no_word() -> None:
+    wheels = [offer("companion", "1.0", "sample==1.0"), offer("sample", "1.0")]
+    assert judge_closure(wheels, (), elsewhere=lambda _name: ()).unjudged == ()
+    assert judge_closure(wheels[:1], [row(wheels[1])], elsewhere=lambda _name: ()).unjudged == ()
+    yanked = judge_closure(wheels[:1], [row(wheels[1], yanked="broken")], elsewhere=lambda _name: ())
+    assert yanked.unjudged == ("not judged, as the base index of each machine gives them: sample",)
+
+
 def test_a_side_file_that_cannot_be_read_is_an_error() -> None:
     broken = dataclasses.replace(TORCH, metadata=b"Name: torch\nRequires-Dist: ===\n")
     with pytest.raises(HipwrightError) as caught:

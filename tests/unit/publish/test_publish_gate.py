@@ -236,6 +236,13 @@ def test_who_is_refused_hears_what_helps(
     assert said in advice([file], verdicts, channel=channel, circumstances=given)
 
 
+def test_the_advice_to_test_names_the_command_that_tests_the_files_where_they_lie() -> None:
+    command = "nox -s test_wheels -- --from-run-id 17"
+    for verdicts, channel in (([], REHEARSAL), ([CPU], RELEASE)):
+        said = advice([FILE], verdicts, channel=channel, circumstances=OF_A_RELEASE, test_by=command)
+        assert f"`{command}`" in said
+
+
 PART = msgspec.structs.replace(GPU, suite="upstream", shards=(1,), num_shards=3)
 
 
