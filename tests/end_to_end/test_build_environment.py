@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -128,6 +129,8 @@ def test_a_tree_is_developed_in_place_and_only_installed_once(built: Built) -> N
     assert "has changes of yours" not in again.talk
     assert "build" not in again.states
     assert first["version"] == again.document["develop"][0]["version"]
+    for line in first["tests"]:
+        subprocess.run(shlex.split(line), check=True, capture_output=True)
 
 
 def test_a_wheel_is_asked_for_elsewhere(built: Built) -> None:

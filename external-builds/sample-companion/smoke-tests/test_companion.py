@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sysconfig
-from importlib.metadata import requires, version
+from importlib.metadata import distribution, requires, version
 from pathlib import Path
 
 import hipwright_sample
 import hipwright_sample_companion
 
 
-def test_it_comes_from_the_environment() -> None:
-    assert Path(hipwright_sample_companion.__file__).resolve().is_relative_to(Path(sysconfig.get_path("purelib")).resolve())
+def test_it_comes_from_the_environment_or_from_a_tree_that_is_installed_editable() -> None:
+    origin = json.loads(distribution("hipwright-sample-companion").read_text("direct_url.json") or "{}")
+    editable = origin.get("dir_info", {}).get("editable", False)
+    folder = Path(hipwright_sample_companion.__file__).resolve()
+    assert folder.is_relative_to(Path(sysconfig.get_path("purelib")).resolve()) is not editable
 
 
 def test_the_module_says_what_the_metadata_say() -> None:

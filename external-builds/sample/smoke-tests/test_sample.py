@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import sysconfig
-from importlib.metadata import distributions, requires, version
+from importlib.metadata import distribution, distributions, requires, version
 from pathlib import Path
 
 import hipwright_sample
@@ -20,8 +20,10 @@ BUNDLED = INSIDE.is_file()
 ROCM = json.loads(INSIDE.read_text(encoding="utf-8"))["rocm"] if BUNDLED else version("rocm")
 
 
-def test_it_comes_from_the_environment() -> None:
-    assert FOLDER.is_relative_to(Path(sysconfig.get_path("platlib")).resolve())
+def test_it_comes_from_the_environment_or_from_a_tree_that_is_installed_editable() -> None:
+    origin = json.loads(distribution("hipwright-sample").read_text("direct_url.json") or "{}")
+    editable = origin.get("dir_info", {}).get("editable", False)
+    assert FOLDER.is_relative_to(Path(sysconfig.get_path("platlib")).resolve()) is not editable
 
 
 def test_version_names_the_rocm_packages_it_was_built_against() -> None:
