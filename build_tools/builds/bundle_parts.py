@@ -177,7 +177,8 @@ def find_parts(
             found.missing.append(f"the preload {name} is no library that ROCm's packages are known to have")
         if part is not None and part not in found.preloads:
             found.preloads.append(part)
-    say(f"looking for what {len(found.files)} libraries of ROCm need")
+    count = len(found.files)
+    say(f"looking for what {count} {'library of ROCm needs' if count == 1 else 'libraries of ROCm need'}")
     search.follow(own)
     search.need_devices()
     if found.files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -143,7 +144,8 @@ def docker_image(workplace: Workplace) -> dict[str, Any]:
     do = _Doing(engine=engine, workplace=workplace, env=env)
     reused = known is not None and _take(known, plan, do)
     if not reused:
-        with console.group(f"building {plan.names[0]} with {engine.name}"):
+        title = f"building {plan.names[0]} with {engine.name}"
+        with contextlib.nullcontext() if settings.dry_run else console.group(title):
             recipe = workplace.clone / DOCKERFILE
             do(
                 engine.build(dockerfile=recipe, context=workplace.clone, arguments=plan.arguments, names=names),

@@ -77,7 +77,7 @@ def _remake_all(request: Request, rows: Sequence[IndexedFile], rule: Reversion, 
         store=store,
         prefix=place.prefix,
         replace=False,
-        say=workplace.console.say,
+        say=lambda _line: None,
         papers=lambda offers: bind_papers(
             [JudgedWheel(filename=one.filename, sha256=one.sha256) for one in offers],
             [PaperFile(name="reversion.json", kind="receipt", data=_paper(rule, links))],

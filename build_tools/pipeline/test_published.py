@@ -63,15 +63,17 @@ def test_published(projects: Sequence[Project], workplace: Workplace) -> dict[st
     verdicts: list[Any] = []
     failures: list[HipwrightError] = []
     for project, interpreter in itertools.product(projects, workplace.interpreters.values()):
-        with workplace.console.group(f"test {project.name} on Python {interpreter.version}"):
-            try:
-                result = _test_on(
-                    interpreter, project, workplace, packages=workplace.settings.packages or _packages(project, workplace)
-                )
-            except HipwrightError as failure:
-                failures.append(failure)
-            else:
-                verdicts += [plain(verdict) for verdict in (result.value, *result.more)]
+        packages = workplace.settings.packages or _packages(project, workplace)
+        try:
+            with workplace.console.group(f"test {project.name} on Python {interpreter.version}"):
+                result = _test_on(interpreter, project, workplace, packages=packages)
+        except HipwrightError as failure:
+            failures.append(failure)
+            # The first is what the command fails with.
+            if len(failures) > 1:
+                workplace.console.warn(f"{project.name} on Python {interpreter.version}: {failure.message}")
+        else:
+            verdicts += [plain(verdict) for verdict in (result.value, *result.more)]
     document: dict[str, object] = {"verdicts": verdicts}
     if failures:
         failures[0].document = document

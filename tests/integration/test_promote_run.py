@@ -231,7 +231,9 @@ def test_verdicts_on_other_bytes_and_forged_ones_open_nothing(desk: Desk) -> Non
     old = fill(desk.folder / "dist", desk.store, text="first")
     put_verdict(desk.store, IndexFolder(RUN), verdict_on(old))
     new = fill(desk.folder / "again", desk.store, text="second")
-    assert f"torch-{TORCH}-py3-none-any.whl has no verdict on its bytes" in desk.refused().message
+    refused = desk.refused()
+    assert f"torch-{TORCH}-py3-none-any.whl has no verdict on its bytes" in refused.message
+    assert f"test_wheels -- --from-run-id 77 --artifact-group {GROUP} --store {desk.store.address}" in (refused.hint or "")
     forged = to_json(verdict_on(new))
     key = f"{RUN}/{verdict_key(digest.of_bytes(b'another'))}"
     desk.store.put(key, forged, content_type="application/json", cache_seconds=0)
@@ -368,10 +370,12 @@ def test_a_candidate_becomes_the_release_with_its_verdict(desk: Desk) -> None:
     named = {"channel": "release", "rocm_find_links": (str(desk.folder / "rocm"),)}
     assert "a ROCm of the kind rc" in desk.refused(**named).message
     again = {**named, "reversion": "7.10.0rc2=7.10.0"}
-    assert {one["filename"] for one in desk.promote(**again, dry_run=True)["files"]} == {
+    place = desk.place(**again, dry_run=True)
+    assert {one["filename"] for one in promote_run(place)["promotion"]["files"]} == {
         "torch-2.9.0+rocm7.10.0-py3-none-any.whl",
         "torchaudio-2.9.0+rocm7.10.0-py3-none-any.whl",
     }
+    assert not any("published" in line or "wrote" in line for line in memory_of(place).said)
     assert desk.under() == set()
     desk.promote(**again)
     files = same_everywhere(desk.store, "channels/release").files

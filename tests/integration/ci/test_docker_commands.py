@@ -115,9 +115,10 @@ def test_a_save_that_fails_leaves_no_file(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_a_dry_run_asks_no_engine(bench: Bench) -> None:
-    document = with_engine(bench, "docker_image", "--dry-run", "--image-tag", "test", "--json").well().document["image"]
+    done = with_engine(bench, "docker_image", "--dry-run", "--image-tag", "test", "--json").well()
     assert not bench.log.exists()
-    (command,) = document["commands"]
+    assert "building" not in done.talk
+    (command,) = done.document["image"]["commands"]
     assert command.startswith("docker build --file ")
     assert "--tag pytorch-therock-rocm-ci:test" in command
 
