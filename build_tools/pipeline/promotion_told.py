@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import humanize
 
-from build_tools.pipeline.publishing import install_lines
+from build_tools.pipeline.publishing import wheel_install_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,12 +59,7 @@ def _document(
     request = plan.request
     place, store = request.place, request.target
     named = sorted({(one.row.project, one.row.version) for one in plan.copies})
-    install = {
-        f"{project}=={version}": install_lines(
-            f"{project}=={version}", version=version, places=["--find-links", place.find_links_url(store)]
-        )
-        for project, version in named[:_INSTALLED]
-    }
+    install = wheel_install_lines(named[:_INSTALLED], page=place.find_links_url(store))
     record = plan.record
     return {
         "dry_run": done is None,
@@ -120,6 +115,9 @@ def _tell(document: dict[str, Any], workplace: Workplace) -> None:
     if document["left_out"]:
         lines.append(f"left out: {', '.join(document['left_out'])}")
     lines += document["not_judged"]
-    lines += [line["pip"] for line in document["install"].values()]
-    title = f"{'Would promote' if dry else 'Promoted'} from the run {document['run_id']} into {document['channel']}"
+    lines += [line[way] for line in document["install"].values() for way in ("pip", "setup_venv")]
+    did = "Would promote" if dry else "Promoted"
+    if all(one["action"] == "keep" for one in document["files"]):
+        did = "Nothing new to promote"
+    title = f"{did} from the run {document['run_id']} into {document['channel']}"
     workplace.console.table(title, ("from", "to", "size", "what"), rows, note="\n".join(lines))

@@ -16,7 +16,7 @@ from build_tools.stores.place import runs_for_fork
 from build_tools.stores.run_outputs import IndexFolder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from build_tools.pipeline.chain import Chain
     from build_tools.receipts.snapshot import IndexedFile
@@ -35,6 +35,7 @@ __all__ = [
     "store_of_channels",
     "store_to_read",
     "warn_when_closed",
+    "wheel_install_lines",
 ]
 
 
@@ -125,6 +126,28 @@ def install_lines(requirement: str, *, version: str, places: Sequence[str]) -> d
         "pip": printable(["pip", "install", *places, requirement]),
         "uv": printable(["uv", "pip", "install", *uv, *places, requirement]),
     }
+
+
+def wheel_install_lines(projects: Iterable[tuple[str, str]], *, page: str) -> dict[str, dict[str, str]]:
+    """Return the command lines that install published wheels, by requirement and by what runs them.
+
+    Those of pip and uv take the very wheel from its page and nothing else: beside a base index, or with what it requires, an owned name
+    could come from elsewhere. ``setup_venv`` brings that along, each name from its own source.
+
+    Parameters
+    ----------
+    projects
+        The distributions and versions.
+    page
+        The find-links page that lists the wheels.
+    """
+    found = {}
+    for project, version in projects:
+        requirement = f"{project}=={version}"
+        lines = install_lines(requirement, version=version, places=["--no-index", "--no-deps", "--find-links", page])
+        made = printable(["nox", "-s", "setup_venv", "--", "DIR", "--packages", requirement, "--find-links", page])
+        found[requirement] = {**lines, "setup_venv": made}
+    return found
 
 
 def _held_back(workplace: Workplace, address: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.counted import counted
-from build_tools.pipeline.publishing import install_lines
+from build_tools.pipeline.publishing import wheel_install_lines
 from build_tools.pipeline.uploading import SHOWN_COLUMNS, file_rows, shown_rows
 
 if TYPE_CHECKING:
@@ -35,12 +35,8 @@ def tell_upload(
 
 def _document(plan: UploadPlan, target: Destination, place: IndexFolder, workplace: Workplace) -> dict[str, Any]:
     store, settings = target.store, workplace.settings
-    places = ["--find-links", place.find_links_url(store)]
     versions = sorted({(one.offer.project, one.offer.version) for one in plan.files})
-    install = {
-        f"{project}=={version}": install_lines(f"{project}=={version}", version=version, places=places)
-        for project, version in versions[:_INSTALLED]
-    }
+    install = wheel_install_lines(versions[:_INSTALLED], page=place.find_links_url(store))
     papers = plan.papers
     return {
         "dry_run": settings.dry_run,
@@ -88,7 +84,7 @@ def _tell(document: Mapping[str, Any], workplace: Workplace) -> None:
         lines.append("nothing new")
     if document["repaired"]:
         lines.append(f"put right what was not as the index has it: {', '.join(document['repaired'])}")
-    lines += [line["pip"] for line in document["install"].values()]
+    lines += [line[way] for line in document["install"].values() for way in ("pip", "setup_venv")]
     title = f"Wheels of the run {document['run_id']} for {document['artifact_group']}"
     workplace.console.table(title, SHOWN_COLUMNS, shown_rows(document["files"], dry=dry), note="\n".join(lines))
 

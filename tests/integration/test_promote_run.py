@@ -144,8 +144,11 @@ def test_the_same_run_again_writes_nothing(desk: Desk) -> None:
     put_verdict(desk.store, IndexFolder(RUN), verdict_on(fill(desk.folder / "dist", desk.store)))
     desk.promote()
     before = {key: desk.store.head(key) for key in desk.under()}
-    assert [one["action"] for one in desk.promote()["files"]] == ["keep", "keep"]
+    place = desk.place()
+    assert [one["action"] for one in promote_run(place)["promotion"]["files"]] == ["keep", "keep"]
     assert {key: desk.store.head(key) for key in desk.under()} == before
+    (table,) = [event for event in memory_of(place).events if hasattr(event, "rows")]
+    assert table.title == "Nothing new to promote from the run 77 into rehearsal"
 
 
 def test_a_dry_run_tells_from_where_to_where_and_writes_nothing(desk: Desk) -> None:

@@ -98,11 +98,21 @@ def test_wheels_of_a_folder_go_into_the_outputs_of_their_run(tmp_path: Path) -> 
 def test_what_was_published_is_shown_with_size_and_digest(tmp_path: Path) -> None:
     path, _ = write_wheel(tmp_path / "dist", "torch", "2.9.0+rocm7.1")
     place = desk(tmp_path, path)
-    (file,) = upload_wheels(place)["upload"]["files"]
+    document = upload_wheels(place)["upload"]
+    (file,) = document["files"]
     (table,) = [event for event in memory_of(place).events if isinstance(event, Table)]
     assert table.columns == ("file", "size", "sha256", "what")
     assert table.rows == ((path.name, f"{path.stat().st_size / 1024:.1f} KiB", file["sha256"], "published"),)
-    assert "pip install" in table.note
+    page, wanted = document["find_links_url"], "torch==2.9.0+rocm7.1"
+    assert document["install"] == {
+        wanted: {
+            "pip": f"pip install --no-index --no-deps --find-links {page} {wanted}",
+            "uv": f"uv pip install --no-index --no-deps --find-links {page} {wanted}",
+            "setup_venv": f"nox -s setup_venv -- DIR --packages {wanted} --find-links {page}",
+        }
+    }
+    for way in ("pip", "setup_venv"):
+        assert document["install"][wanted][way] in table.note.splitlines()
 
 
 @pytest.mark.parametrize("again", [False, True])
