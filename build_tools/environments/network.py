@@ -342,7 +342,8 @@ def _refused(url: str, error: urllib.error.HTTPError) -> HipwrightError:
     hint = None
     if error.code == http.HTTPStatus.UNAUTHORIZED:
         hint = "give the option or the pip setting that names this server as https://USER:PASSWORD@HOST/…"
-    return _unreachable(url, f"the server answers {error.code} {error.reason}", hint=hint)
+    # Of a circle of redirections Python speaks in several lines.
+    return _unreachable(url, f"the server answers {error.code} {' '.join(str(error.reason).split())}", hint=hint)
 
 
 def _unreachable(url: str, reason: str, *, hint: str | None = None) -> HipwrightError:

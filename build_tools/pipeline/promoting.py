@@ -104,7 +104,7 @@ def override_of(workplace: Workplace) -> str | None:
     if text is not None and not text.strip():
         hint = "say why these wheels may go untested, such as --override 'no machine of gfx1201 until Monday'"
         raise HipwrightError("bad-option-value", "--override gives no reason", hint=hint)
-    return None if text is None else text.strip()
+    return None if text is None else " ".join(text.split())
 
 
 def _runners(

@@ -145,7 +145,7 @@ def reason_of(workplace: Workplace) -> str | None:
     if text is not None and not text.strip():
         hint = "say what is wrong with the bytes that are there, such as --replace 'built against the wrong ROCm'"
         raise HipwrightError("bad-option-value", "--replace gives no reason", hint=hint)
-    return None if text is None else text.strip()
+    return None if text is None else " ".join(text.split())
 
 
 def plan_into(

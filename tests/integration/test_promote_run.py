@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from build_tools import digest
+from build_tools.console.events import Table
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import paper_key, verdict_key
 from build_tools.pipeline.promote_run import promote_run
@@ -147,7 +148,7 @@ def test_the_same_run_again_writes_nothing(desk: Desk) -> None:
     place = desk.place()
     assert [one["action"] for one in promote_run(place)["promotion"]["files"]] == ["keep", "keep"]
     assert {key: desk.store.head(key) for key in desk.under()} == before
-    (table,) = [event for event in memory_of(place).events if hasattr(event, "rows")]
+    (table,) = [event for event in memory_of(place).events if isinstance(event, Table)]
     assert table.title == "Nothing new to promote from the run 77 into rehearsal"
 
 
@@ -159,7 +160,7 @@ def test_a_dry_run_tells_from_where_to_where_and_writes_nothing(desk: Desk) -> N
     assert found["dry_run"] is True
     assert found["snapshot"] is None
     assert {key: desk.store.head(key) for key in desk.under("")} == before
-    (table,) = [event for event in memory_of(place).events if hasattr(event, "rows")]
+    (table,) = [event for event in memory_of(place).events if isinstance(event, Table)]
     assert [row[:2] for row in table.rows] == [(one["from"], one["to"]) for one in found["files"]]
     assert desk.promote()["files"] == found["files"]
 
@@ -223,7 +224,7 @@ def test_an_override_needs_a_reason_and_is_kept(desk: Desk) -> None:
     publish_wheels([fill_other], store=desk.store, prefix=moved, replace=False, say=lambda _line: None)
     assert desk.refused(artifact_group="gfx1152", override=" ").code.name == "bad-option-value"
     assert desk.refused(artifact_group="gfx1152").code.name == "promotion-refused"
-    assert desk.promote(artifact_group="gfx1152", override=" no machine yet ")["override"] == "no machine yet"
+    assert desk.promote(artifact_group="gfx1152", override=" no machine\n yet ")["override"] == "no machine yet"
     (key,) = desk.under(f"{CHANNEL}/promotions")
     content = desk.store.get(key)
     assert content is not None

@@ -149,7 +149,7 @@ def test_a_later_attempt_needs_a_reason_where_a_run_is_no_trial(tmp_path: Path) 
     assert error.code.name == "name-taken", "the run is a nightly, whoever says nothing of it today"
     assert "--replace REASON" in (error.hint or "")
     assert refused(tmp_path, path, replace="  ").code.name == "bad-option-value"
-    found = upload(tmp_path, path, replace="built against the wrong ROCm")
+    found = upload(tmp_path, path, replace=" built against\nthe wrong ROCm")
     assert found["reason"] == "built against the wrong ROCm"
     (row,) = same_everywhere(store_of(tmp_path), PREFIX).files
     assert row.sha256 == new.sha256

@@ -176,6 +176,14 @@ def test_a_password_in_an_address_stays_with_its_server_on_a_redirect(tmp_path: 
     assert own.told == ["me:secret"] * 3
 
 
+def test_a_circle_of_redirects_is_told_in_one_line(tmp_path: Path) -> None:
+    with serve(tmp_path) as server:
+        server.moved |= {"/a": "/b", "/b": "/a"}
+        with pytest.raises(HipwrightError, match="the server answers 302") as caught:
+            Network(retries=0).read(f"{server.url}/a")
+    assert "\n" not in caught.value.message
+
+
 def test_a_transient_failure_is_tried_again_and_a_lasting_one_is_told(tmp_path: Path) -> None:
     with serve(tmp_path) as server:
         server.answers["/x"] = [(503, "text/plain", b""), (200, "text/html", b"ok")]
