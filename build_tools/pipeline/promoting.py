@@ -12,8 +12,8 @@ from build_tools.config.owned import is_rocm
 from build_tools.config.runners import runner_table
 from build_tools.config.targets import family_of_group
 from build_tools.environments.listing import Listing, PackageSource
-from build_tools.errors import HipwrightError
 from build_tools.locking.places import named_places
+from build_tools.pipeline.reasons import given_reason
 from build_tools.publish.gate import Circumstances
 from build_tools.publish.promote import Request
 from build_tools.publish.run_record import settle_run
@@ -100,11 +100,8 @@ def override_of(workplace: Workplace) -> str | None:
     HipwrightError
         ``bad-option-value`` when it says nothing.
     """
-    text = workplace.settings.override
-    if text is not None and not text.strip():
-        hint = "say why these wheels may go untested, such as --override 'no machine of gfx1201 until Monday'"
-        raise HipwrightError("bad-option-value", "--override gives no reason", hint=hint)
-    return None if text is None else " ".join(text.split())
+    hint = "say why these wheels may go untested, such as --override 'no machine of gfx1201 until Monday'"
+    return given_reason(workplace.settings.override, option="--override", hint=hint)
 
 
 def _runners(

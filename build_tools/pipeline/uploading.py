@@ -12,6 +12,7 @@ from build_tools import files
 from build_tools.config.channels import load_channels
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.publishing import layout_to_publish, publishes_nothing, store_to_read, warn_when_closed
+from build_tools.pipeline.reasons import given_reason
 from build_tools.publish.current import read_current
 from build_tools.publish.run_record import judge_run, settle_run
 from build_tools.publish.upload import carry_out
@@ -141,11 +142,8 @@ def reason_of(workplace: Workplace) -> str | None:
     HipwrightError
         ``bad-option-value`` when it says nothing.
     """
-    text = workplace.settings.replace
-    if text is not None and not text.strip():
-        hint = "say what is wrong with the bytes that are there, such as --replace 'built against the wrong ROCm'"
-        raise HipwrightError("bad-option-value", "--replace gives no reason", hint=hint)
-    return None if text is None else " ".join(text.split())
+    hint = "say what is wrong with the bytes that are there, such as --replace 'built against the wrong ROCm'"
+    return given_reason(workplace.settings.replace, option="--replace", hint=hint)
 
 
 def plan_into(

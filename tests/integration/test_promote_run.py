@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,6 +25,7 @@ from build_tools.receipts.verdict import CPU_ONLY, PromotionRecord, TestCounts, 
 from build_tools.stores.local import FolderStore
 from build_tools.stores.run_outputs import IndexFolder
 from build_tools.wheels.pack import pack_wheel
+from tests.support.at_once import run_at_once
 from tests.support.promoting import request_for
 from tests.support.publishing import Crash, MeddledStore, installable, same_everywhere, wheel_of, write_wheel
 from tests.support.s3_front import fronting
@@ -36,13 +33,13 @@ from tests.support.workplaces import memory_of, workplace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from build_tools.receipts.values import WheelFile
     from build_tools.stores.base import Store
     from build_tools.workplace import Workplace
     from tests.support.s3 import S3Server
 
-ROOT = Path(__file__).parents[2]
 GROUP = "gfx94X-dcgpu"
 RUN = f"77-linux/pytorch/{GROUP}"
 CHANNEL = "channels/rehearsal"
@@ -433,7 +430,7 @@ def test_a_bucket_copies_within_and_keeps_what_is_known_of_files(bucket: Desk) -
         )
 
 
-PROMOTE = """
+PLAN = """
 import sys
 from build_tools.config.channels import load_channels
 from build_tools.publish.promote import Request, carry_out, plan_promotion
@@ -451,16 +448,14 @@ request = Request(
     channel=load_channels().find_channel("rehearsal"),
 )
 plan = plan_promotion(request)
-print("ready", flush=True)
-sys.stdin.readline()
-carry_out(plan, say=lambda _line: None)
 """
+PROMOTE = "carry_out(plan, say=lambda _line: None)"
 
 
 def test_two_processes_that_promote_at_once_lose_nothing(bucket: Desk, s3_server: S3Server) -> None:
     name = str(bucket.address["store"]).removeprefix("s3://")
     expected: dict[str, str] = {}
-    processes = []
+    calls = []
     for number in range(2):
         # One project for both, so that they want the same pages; and one file of the same bytes.
         wheels = [write_wheel(bucket.folder / "same", "torch", "1.0"), write_wheel(bucket.folder / "d", "torch", f"2.{number}")]
@@ -468,25 +463,8 @@ def test_two_processes_that_promote_at_once_lose_nothing(bucket: Desk, s3_server
         index = publish_wheels(wheels, store=bucket.store, prefix=prefix, replace=False, say=lambda _line: None)
         put_verdict(bucket.store, IndexFolder(prefix), verdict_on(index))
         expected |= {file.filename: file.sha256 for file in index.files}
-        processes.append(
-            subprocess.Popen(
-                [sys.executable, "-c", PROMOTE, s3_server.endpoint, name, prefix],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT)},
-            )
-        )
-    for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        process.communicate()
-        assert process.returncode == 0
+        calls.append((s3_server.endpoint, name, prefix))
+    run_at_once(PLAN, PROMOTE, calls, {})
     assert {file.filename: file.sha256 for file in same_everywhere(bucket.store, CHANNEL).files} == expected
 
 
