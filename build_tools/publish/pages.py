@@ -31,7 +31,6 @@ from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.shown import entered, finished, read_shown, snapshots_of, write_shown
 from build_tools.publish.transfer import all_of
 from build_tools.stores.base import LISTED_AT_ONCE, ObjectInfo
-from build_tools.types import ObjectKey
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from build_tools.receipts.snapshot import ShownPages, Snapshot
     from build_tools.stores.base import Listed, Store
     from build_tools.stores.run_outputs import IndexFolder
+    from build_tools.types import ObjectKey
 
 __all__ = ["publish_pages"]
 
@@ -77,7 +77,7 @@ def publish_pages(
     projects
         Projects whose pages are looked at even when nothing says that they changed: what was lost or edited there is put right.
     whole
-        Whether every page is looked at.
+        Whether every page is looked at, and asked how it is served.
     untouched
         Whether nothing was changed before: then it is believed what is noted of the store beside the pages, as to try it takes writing.
     wrote
@@ -90,7 +90,7 @@ def publish_pages(
     HipwrightError
         ``write-conflict`` when other publishers never pause; ``bad-index``.
     """
-    desk = _Desk(store=store, place=place, writer=secrets.token_hex(8), say=say, wrote=wrote, clock=clock)
+    desk = _Desk(store=store, place=place, writer=secrets.token_hex(8), whole=whole, say=say, wrote=wrote, clock=clock)
     asked = frozenset(projects)
     current = read_current(store, place)
     for attempt in range(_TRIES):
@@ -123,11 +123,12 @@ def _stale(desk: _Desk, shown: ShownPages, current: Current) -> frozenset[str] |
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Desk:
-    """One publisher of pages: where it writes, and by which name it enters what it does."""
+    """One publisher of pages: where it writes, by which name it enters what it does, and whether it asks for every page."""
 
     store: Store
     place: IndexFolder
     writer: str
+    whole: bool
     say: Callable[[str], None]
     wrote: Callable[[ObjectKey], object]
     clock: Callable[[], str]
@@ -169,7 +170,9 @@ class _Desk:
         if there is not None and listed:
             # What ends in a slash is in no listing; it came with the page beside it.
             absent = {key for key in plan if plan[key] is not None and "/" in key and not _is_listed(key, there)}
-        same = {key: info for key, page in plan.items() if (info := _listed_same(key, page, there or {})) is not None}
+        # How a page is served no listing tells.
+        known = {} if self.whole else there or {}
+        same = {key: info for key, page in plan.items() if (info := _listed_same(key, page, known)) is not None}
         seen = same | self._seen(key for key in plan if key not in absent and key not in same)
         return plan, {key: seen.get(key) for key in plan}
 
@@ -186,7 +189,7 @@ class _Desk:
     def _is_ours(self, project: str) -> bool:
         """Return whether a project's page was made here; one that a publisher died at may be there in one form only."""
         kinds = ((html_keys, html.is_page), (json_keys, json.is_page))
-        contents = ((self.store.get(self._key(keys(project, slash_keys=False)[0])), is_page) for keys, is_page in kinds)
+        contents = ((self.store.get(self.place.page_key(keys(project, slash_keys=False)[0])), is_page) for keys, is_page in kinds)
         known = [is_page(content.data) for content, is_page in contents if content is not None]
         return bool(known) and all(known)
 
@@ -203,7 +206,7 @@ class _Desk:
             for key in keys:
                 page = writing[key]
                 if page is None:
-                    self.store.delete(self._key(key))
+                    self.store.delete(self.place.page_key(key))
                 else:
                     put[key] = self._write_page(key, page, seen[key]).etag
                 self.wrote(key)
@@ -226,7 +229,7 @@ class _Desk:
     def _write_page(self, key: ObjectKey, page: Page, there: ObjectInfo | None) -> ObjectInfo:
         """Write a page over the very one that was looked at."""
         return self.store.put(
-            self._key(key),
+            self.place.page_key(key),
             page.body,
             content_type=page.content_type,
             cache_seconds=ASK_EVERY_TIME,
@@ -245,17 +248,14 @@ class _Desk:
         """Return what is known of each page that is there, several asked for at a time."""
         asked = list(keys)
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            return dict(zip(asked, pool.map(lambda key: self.store.head(self._key(key)), asked), strict=True))
-
-    def _key(self, key: ObjectKey) -> ObjectKey:
-        """Return the store's key of one that is relative to the index and may end in ``/``."""
-        return ObjectKey(f"{self.place.key(key.removesuffix('/'))}{'/' if key.endswith('/') else ''}")
+            return dict(zip(asked, pool.map(lambda key: self.store.head(self.place.page_key(key)), asked), strict=True))
 
 
 def _is_as(there: ObjectInfo | None, page: Page | None) -> bool:
     if there is None or page is None:
         return there is None and page is None
-    return there.size == len(page.body) and there.sha256 == digest.of_bytes(page.body)
+    served = (there.content_type, there.cache_seconds) == (page.content_type, ASK_EVERY_TIME)
+    return served and there.size == len(page.body) and there.sha256 == digest.of_bytes(page.body)
 
 
 def _is_cheaper_listed(held: Collection[str], pages: int) -> bool:

@@ -11,7 +11,6 @@ from packaging.utils import canonicalize_name
 from build_tools import digest
 from build_tools.environments.requires import parse_requires
 from build_tools.errors import HipwrightError
-from build_tools.index.compare import index_differences, keys_of_index
 from build_tools.index.layout import SNAPSHOT, VERDICTS, metadata_key, paper_key
 from build_tools.index.sidecar import read_sdist, read_side_file
 from build_tools.index.snapshots import by_project, parsed_version
@@ -19,6 +18,7 @@ from build_tools.publish.current import read_current
 from build_tools.publish.history import walk_history
 from build_tools.publish.transfer import Meter
 from build_tools.publish.verdicts import read_verdicts
+from build_tools.publish.verify_pages import look_at_pages
 from build_tools.receipts.index_report import IndexFinding, IndexReport
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.record import from_json
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from build_tools.publish.transfer import Progress
     from build_tools.receipts.index_report import IndexRule
     from build_tools.receipts.snapshot import IndexedFile, Snapshot
-    from build_tools.stores.base import Content, Store
+    from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import IndexFolder
-    from build_tools.types import ObjectKey
 
 __all__ = ["verify_index"]
 
@@ -70,7 +69,9 @@ def verify_index(store: Store, place: IndexFolder, *, jobs: int, progress: Progr
     if not snapshot.files:
         finding = look.finding("empty", SNAPSHOT, "the index names no file")
         return IndexReport(address=look.url, projects=0, files=0, size=0, history=None, findings=(finding,))
-    findings = [*look.pages(snapshot), *look.files(snapshot, progress)]
+    pages = look_at_pages(store, place, snapshot, url=look.url, jobs=look.jobs)
+    findings = [look.finding("page", key, message) for key, message in pages.faults]
+    findings += look.files(snapshot, progress)
     findings += look.provenance(snapshot)
     verdicts, unjudged = look.verdicts(snapshot)
     steps, cut = look.history(current)
@@ -80,7 +81,7 @@ def verify_index(store: Store, place: IndexFolder, *, jobs: int, progress: Progr
         files=len(snapshot.files),
         size=sum(file.size for file in snapshot.files),
         history=steps,
-        unjudged=tuple(unjudged),
+        unjudged=(*pages.unjudged, *unjudged),
         findings=(*findings, *verdicts, *cut),
     )
 
@@ -98,20 +99,9 @@ class _Look:
         return self.store.url(f"{self.place.prefix}/") if self.place.prefix else self.store.url().rstrip("/") + "/"
 
     def finding(self, rule: IndexRule, key: str, message: str) -> IndexFinding:
-        return IndexFinding(rule=rule, where=f"{self.store.address}/{self.place.key(key)}", message=message)
-
-    def pages(self, snapshot: Snapshot) -> Iterator[IndexFinding]:
-        """Compare all pages with the snapshot: HTML, JSON and the flat page."""
-        slash_keys = self.store.abilities.slash_keys
-        keys = keys_of_index(snapshot, slash_keys=slash_keys)
-        with ThreadPoolExecutor(self.jobs) as pool:
-            contents = list(pool.map(self._page, keys))
-        fetched: dict[str, bytes] = {
-            key: content.data for key, content in zip(keys, contents, strict=True) if content is not None
-        }
-        for line in index_differences(snapshot, fetched, url=self.url, slash_keys=slash_keys):
-            key, _, message = line.partition(": ")
-            yield self.finding("page", key.removesuffix("/") or key, message)
+        # The key of a page may end in a slash.
+        where = "/".join(part for part in (self.store.address, self.place.prefix, key) if part)
+        return IndexFinding(rule=rule, where=where, message=message)
 
     def files(self, snapshot: Snapshot, progress: Progress) -> Iterator[IndexFinding]:
         """Read every byte of every file, its side file, and what it requires."""
@@ -160,10 +150,6 @@ class _Look:
                 raise
             return steps, [self.finding("history", SNAPSHOT, error.message)]
         return steps, []
-
-    def _page(self, key: ObjectKey) -> Content | None:
-        relative = self.place.key(key.removesuffix("/"))
-        return self.store.get(f"{relative}/" if key.endswith("/") else relative)
 
     def _file_faults(self, file: IndexedFile) -> Iterator[IndexFinding]:
         try:

@@ -117,8 +117,8 @@ class ListingStore:
             return None if answer is None else _info(key, answer)
 
     def get(self, key: str) -> Content | None:
-        """Return an object whole."""
-        with self._network.answer(self.url(parse_key(key, foreign=True))) as answer:
+        """Return an object whole; for a key that ends in ``/``, what the server gives there."""
+        with self._network.answer(self.url(parse_key(key, foreign=True, slash=True))) as answer:
             if answer is None:
                 return None
             info = _info(key, answer)

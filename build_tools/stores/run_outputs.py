@@ -60,6 +60,10 @@ class IndexFolder:
         """Return the store's key of a key that is relative to the index."""
         return join_key(self.prefix, relative)
 
+    def page_key(self, relative: str) -> ObjectKey:
+        """Return the store's key of a page, whose key relative to the index may end in ``/``."""
+        return parse_key("/".join(part for part in (self.prefix, relative) if part), slash=True)
+
     def index_url(self, store: Store) -> str:
         """Return what installers take as ``--index-url``."""
         return store.url(f"{self.index_prefix}/")

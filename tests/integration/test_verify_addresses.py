@@ -1,4 +1,4 @@
-"""``verify`` by the address of an index: a bucket, a flat page, a server that leads elsewhere, pages too large; and damaged papers."""
+"""``verify`` by the address of an index: a bucket, a flat page, a server that leads elsewhere, pages too large; how pages are served; and damaged papers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ import pytest
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
+from build_tools.index.layout import JSON_TYPE
+from build_tools.pipeline.keep_index import rollback
 from build_tools.pipeline.verify_index import verify
 from build_tools.publish.papers import PaperFile, Papers, bind_papers
 from build_tools.publish.upload import publish_wheels
@@ -176,3 +178,76 @@ def test_a_bucket_is_named_by_its_address(tmp_path: Path, s3_server: S3Server) -
     s3_server.store(bucket).delete(f"{PREFIX}/dist/other-2.0-py3-none-any.whl")
     assert rules(report_of(tmp_path, f"s3://{bucket}/{PREFIX}", broken=True, **options)) == {"file"}
     assert rules(report_of(tmp_path, f"s3://{bucket}/channels", broken=True, **options)) == {"empty"}
+
+
+def served_as(server: S3Server, bucket: str, key: str, **served: str) -> None:
+    """Put the bytes of an object there again, served in another way."""
+    body = server.client().get_object(Bucket=bucket, Key=key)["Body"].read()
+    server.client().put_object(Bucket=bucket, Key=key, Body=body, **served)
+
+
+def test_a_page_that_installers_would_not_take_or_keep_too_long_is_found_and_put_right(
+    tmp_path: Path, s3_server: S3Server
+) -> None:
+    bucket = s3_server.bucket(public=True)
+    fill(s3_server.store(bucket), tmp_path)
+    options: dict[str, Any] = {"machine": s3_server.machine, "endpoint_url": s3_server.endpoint}
+    address = f"s3://{bucket}/{PREFIX}"
+    right = {"simple/demo/index.html": "text/html", "simple-json/demo/index.json": JSON_TYPE, "simple/index.html": "text/html"}
+    for key, kept in zip(right, ("no-cache", "no-cache", "max-age=86400"), strict=True):
+        wrong = right[key] if "max" in kept else "binary/octet-stream"
+        served_as(s3_server, bucket, f"{PREFIX}/{key}", ContentType=wrong, CacheControl=kept)
+    found = report_of(tmp_path, address, broken=True, **options)["findings"]
+    assert [one["where"].removeprefix(f"{address}/") for one in found if one["rule"] == "page"] == [
+        "simple/index.html",
+        "simple/demo/index.html",
+        "simple-json/demo/index.json",
+    ]
+    assert "kept unasked for 86400 seconds" in found[0]["message"]
+    assert "binary/octet-stream" in found[1]["message"]
+    assert JSON_TYPE in found[2]["message"]
+    # The bytes are right, so nothing but how they are served says that these pages are to be written.
+    place = workplace(
+        tmp_path, store=f"s3://{bucket}", channel="rehearsal", to="current", apply=True, endpoint_url=s3_server.endpoint
+    )
+    rollback(dataclasses.replace(place, machine={**place.machine, **s3_server.machine}))
+    assert report_of(tmp_path, address, **options)["findings"] == ()
+    assert served_right(s3_server, bucket, "simple/index.html") == ("text/html; charset=utf-8", "no-cache")
+    assert served_right(s3_server, bucket, "simple-json/demo/index.json") == (JSON_TYPE, "no-cache")
+
+
+def served_right(server: S3Server, bucket: str, key: str) -> tuple[str, str]:
+    head = server.client().head_object(Bucket=bucket, Key=f"{PREFIX}/{key}")
+    return head["ContentType"], head["CacheControl"]
+
+
+def test_pages_are_looked_at_where_installers_ask_for_them(tmp_path: Path, s3_twin: S3Server) -> None:
+    bucket = s3_twin.bucket()
+    fill(s3_twin.store(bucket), tmp_path)
+    options: dict[str, Any] = {"machine": s3_twin.machine, "endpoint_url": s3_twin.endpoint}
+    assert report_of(tmp_path, f"s3://{bucket}/{PREFIX}", **options)["findings"] == ()
+    s3_twin.client().delete_object(Bucket=bucket, Key=f"{PREFIX}/simple/demo/")
+    served_as(s3_twin, bucket, f"{PREFIX}/simple-json/", ContentType="text/html", CacheControl="no-cache")
+    found = report_of(tmp_path, f"s3://{bucket}/{PREFIX}", broken=True, **options)["findings"]
+    assert {one["where"].partition(f"{PREFIX}/")[2] for one in found} == {"simple/demo/", "simple-json/"}
+
+
+def test_it_is_told_what_a_web_server_does_not_give_to_installers(tmp_path: Path, index: Path, s3_server: S3Server) -> None:
+    with serving(index) as url:
+        found = report_of(tmp_path, url)
+        assert found["findings"] == ()
+        assert [line.partition(":")[0] for line in found["unjudged"]] == ["how simple-json/ is served"]
+        # What installers ask for is looked at too, not only the file that lies there.
+        page = index / "simple/demo/index.html"
+        page.write_bytes(page.read_bytes().replace(b"%2B", b"+"))
+        where = {one["where"].removeprefix(url) for one in report_of(tmp_path, url, broken=True)["findings"]}
+        assert where == {"simple/demo/index.html", "simple/demo/"}
+    bucket = s3_server.bucket(public=True)
+    fill(s3_server.store(bucket), tmp_path)
+    # This one drops the bytes of keys that end in a slash, and there is no server before it that knows folders.
+    found = report_of(tmp_path, f"{s3_server.endpoint}/{bucket}/{PREFIX}/")
+    assert found["findings"] == ()
+    assert any(line.startswith("simple/: ") and "--find-links alone" in line for line in found["unjudged"])
+    served_as(s3_server, bucket, f"{PREFIX}/index.html", ContentType="text/plain", CacheControl="no-cache")
+    found = report_of(tmp_path, f"{s3_server.endpoint}/{bucket}/{PREFIX}/", broken=True)
+    assert [one["message"] for one in found["findings"]] == ["it is served as text/plain, and installers take text/html"]
