@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from packaging.utils import canonicalize_name
+
 from build_tools.environments.page import is_package_file
 from build_tools.environments.request import EnvironmentRequest
 from build_tools.errors import HipwrightError
@@ -18,6 +20,7 @@ from build_tools.pipeline.uploading import SHOWN_COLUMNS, shown_rows
 from build_tools.publish.current import ASK_EVERY_TIME
 from build_tools.publish.run_files import plan_run_files, put_run_files
 from build_tools.types import ObjectKey
+from build_tools.wheels.name import parse_wheel_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,8 +60,8 @@ def publish_by_piprepo(
     Raises
     ------
     HipwrightError
-        ``option-conflict`` when the place holds an index of hipwright's own, or ``--replace`` is given, ``name-taken`` when a name holds other
-        bytes, ``write-conflict``, ``store-unusable``, and what making an environment raises.
+        ``option-conflict`` when the place holds an index of hipwright's own, ``--replace`` is given, or a wheel has a build number,
+        ``name-taken`` when a name holds other bytes, ``write-conflict``, ``store-unusable``, and what making an environment raises.
     """
     settings, store = workplace.settings, target.store
     if target.reason is not None:
@@ -66,6 +69,7 @@ def publish_by_piprepo(
     if store.head(place.key(SNAPSHOT)) is not None:
         message = f"{store.url(place.prefix)} holds an index of hipwright's own, and piprepo would write pages over it"
         raise HipwrightError("option-conflict", message, hint="leave --index-format out, or name another --artifact-group")
+    _refuse_build_numbers(wheels)
     named = [(wheel, wheel.name) for wheel in wheels]
     files = plan_run_files(named, store=store, folder=ObjectKey(place.prefix), kind="fixed")
     before = _names(store, place)
@@ -103,6 +107,14 @@ def publish_by_piprepo(
     return {"upload": document}
 
 
+def _refuse_build_numbers(wheels: Iterable[Path]) -> None:
+    """Refuse wheels that nobody would find: piprepo takes the version before a build number for a part of the project's name."""
+    numbered = [wheel.name for wheel in wheels if parse_wheel_name(wheel.name).build]
+    if numbered:
+        message = f"piprepo cannot list wheels with a build number, such as {numbered[0]}, under their project"
+        raise HipwrightError("option-conflict", message, hint="leave --index-format out, or name wheels without build numbers")
+
+
 def _names(store: Store, place: IndexFolder) -> frozenset[str]:
     """Return the names of the files that lie right in the folder."""
     cut = len(place.prefix) + 1 if place.prefix else 0
@@ -113,7 +125,7 @@ def _names(store: Store, place: IndexFolder) -> frozenset[str]:
 def _writes(files: Iterable[RunFile], offers: Sequence[Offer], before: frozenset[str]) -> list[str]:
     """Return the keys that are written, relative to the folder: files, the pages of their projects, the root when a project is new."""
     new = [offer for offer, file in zip(offers, files, strict=True) if not file.there]
-    known = {name.partition("-")[0].lower().replace("_", "-") for name in before}
+    known = {canonicalize_name(name.partition("-")[0]) for name in before}
     projects = sorted({offer.project for offer in new})
     pages = [f"{SIMPLE}/{project}/index.html" for project in projects]
     root = [_ROOT] if any(project not in known for project in projects) else []

@@ -10,7 +10,7 @@ from build_tools.errors import HipwrightError
 from build_tools.pipeline.provenance import papers_of_packages
 from build_tools.pipeline.publishing import install_lines
 from build_tools.pipeline.uploading import SHOWN_COLUMNS, carry_into, destination, file_rows, plan_into, refuse_inside, shown_rows
-from build_tools.publish.rocm_packages import extras_to_install, read_packages
+from build_tools.publish.rocm_packages import extras_to_install, packages_receipt, read_packages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,19 +48,21 @@ def upload_rocm_packages(workplace: Workplace) -> dict[str, Any]:
     settings, console = workplace.settings, workplace.console
     if settings.packages_dir is None:
         raise HipwrightError("bad-option-value", "no packages are named", hint="name their folder with --packages-dir DIR")
-    console.say(f"proving the packages in {settings.packages_dir}")
-    packages = read_packages(settings.packages_dir, jobs=workplace.jobs)
-    if settings.platform is not None and packages.receipt.platform is not workplace.meant_platform:
-        message = f"the packages are for {packages.receipt.platform}, and --platform says {settings.platform}"
+    dist, receipt = packages_receipt(settings.packages_dir)
+    if settings.platform is not None and receipt.platform is not workplace.meant_platform:
+        message = f"the packages are for {receipt.platform}, and --platform says {settings.platform}"
         raise HipwrightError("option-conflict", message)
     group = settings.artifact_group
     if group is None:
-        groups = " or ".join(_groups(packages.receipt)) or "NAME"
+        groups = " or ".join(_groups(receipt)) or "NAME"
         hint = f"say --artifact-group {groups}: the GPU family, with a build variant behind it where there is one"
         raise HipwrightError("bad-option-value", "no artifact group is named for the packages", hint=hint)
-    _refuse_other_group(packages.receipt, group)
-    refuse_inside(workplace, packages.folder)
-    target = destination(workplace, platform=packages.receipt.platform)
+    _refuse_other_group(receipt, group)
+    refuse_inside(workplace, dist)
+    # Who may not write there hears it before gigabytes are read.
+    target = destination(workplace, platform=receipt.platform)
+    console.say(f"proving the packages in {settings.packages_dir}")
+    packages = read_packages(settings.packages_dir, jobs=workplace.jobs)
     store, place, dry = target.store, target.run.python(group), settings.dry_run
     plan = plan_into(target, place, packages.offers, papers=papers_of_packages(workplace, packages.receipt))
     others = _others(packages.offers, plan.before)

@@ -196,7 +196,8 @@ def put_new(
     Raises
     ------
     HipwrightError
-        ``name-taken`` when other bytes lie there; ``output-changed`` when ``data`` is not what ``sha256`` says.
+        ``name-taken`` when other bytes lie there; ``write-conflict`` when somebody else is writing there; ``output-changed`` when ``data``
+        is not what ``sha256`` says.
     """
     there = store.get(key) if expected else None
     if there is None:
@@ -206,9 +207,11 @@ def put_new(
             if error.code.name != "write-conflict":
                 raise
             there = store.get(key)
+            if there is None:
+                raise
         else:
             return True
-    if there is None or there.data != data:
+    if there.data != data:
         raise HipwrightError("name-taken", f"{key} in {store.address} holds other bytes")
     return False
 

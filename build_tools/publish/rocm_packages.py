@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from build_tools.publish.offer import Offer
     from build_tools.rocm.packages.receipt import PackageFile
 
-__all__ = ["PackageSet", "extras_to_install", "read_packages"]
+__all__ = ["PackageSet", "extras_to_install", "packages_receipt", "read_packages"]
 
 _KINDS: Final = ("libraries", "devel")
 """The extras that a line which installs a set asks for, where the set has them."""
@@ -49,6 +49,18 @@ class PackageSet:
     receipt: PackagesReceipt
     offers: tuple[Offer, ...]
     extras: frozenset[str]
+
+
+def packages_receipt(folder: Path) -> tuple[Path, PackagesReceipt]:
+    """Return the folder of a set's packages, and what their receipt says; of the packages themselves nothing is read.
+
+    Raises
+    ------
+    HipwrightError
+        ``package-incomplete`` when there is no receipt, ``bad-receipt``.
+    """
+    dist, file = _places(folder)
+    return dist, read_record(file, PackagesReceipt)
 
 
 def read_packages(folder: Path, *, jobs: int) -> PackageSet:

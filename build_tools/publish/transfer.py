@@ -33,6 +33,7 @@ _WHEEL_TYPE: Final = "application/zip"
 _SDIST_TYPE: Final = "application/gzip"
 _METADATA_TYPE: Final = "text/plain; charset=utf-8"
 
+_TRIES: Final = 5
 _MEBIBYTE: Final = 1 << 20
 _SOON: Final = 1.0
 """Seconds after which a rate says something."""
@@ -123,8 +124,8 @@ def put_files(
     Raises
     ------
     HipwrightError
-        ``name-taken`` when a key holds other bytes, ``output-changed`` when a file is not what was offered, ``store-unusable``,
-        ``source-unreachable``.
+        ``name-taken`` when a key holds other bytes, ``write-conflict`` when somebody else is writing there again and again,
+        ``output-changed`` when a file is not what was offered, ``store-unusable``, ``source-unreachable``.
     """
     total = sum(one.offer.size for one in transfers if one.file)
     meter = Meter(what="uploading", total=total, progress=progress)
@@ -165,16 +166,27 @@ def _put_file(offer: Offer, key: ObjectKey, store: Store, meter: Meter) -> None:
         meter.add(more)
 
     with offer.opened() as path:
-        try:
-            store.put(key, path, content_type=kind, cache_seconds=FOR_EVER, sha256=offer.sha256, if_absent=True, on_bytes=count)
-        except HipwrightError as error:
-            if error.code.name != "write-conflict":
-                raise
-            # Another publisher came first: with the same bytes that is as good.
-            there = store.head(key)
-            if there is None or (there.size, there.sha256) != (offer.size, offer.sha256):
-                raise taken(offer, there.sha256 if there else None, store) from error
-            meter.add(offer.size - counted)
+        for left in reversed(range(_TRIES)):
+            try:
+                store.put(
+                    key, path, content_type=kind, cache_seconds=FOR_EVER, sha256=offer.sha256, if_absent=True, on_bytes=count
+                )
+            except HipwrightError as error:
+                if error.code.name != "write-conflict":
+                    raise
+                there = store.head(key)
+                if there is None and left:
+                    # Somebody else's write was under way, and of the two neither was first.
+                    meter.add(-counted)
+                    counted = 0
+                    continue
+                if there is None:
+                    raise
+                # Another publisher came first: with the same bytes that is as good.
+                if (there.size, there.sha256) != (offer.size, offer.sha256):
+                    raise taken(offer, there.sha256, store) from error
+                meter.add(offer.size - counted)
+            return
 
 
 def taken(offer: Offer, there: str | None, store: Store | None) -> HipwrightError:

@@ -369,7 +369,8 @@ class S3Store:
             return info_of(key, answer)
         if not refused:
             return None
-        reason = "is already in" if condition.if_absent else "was changed by someone else in"
+        there = "is already in" if answer is not None else "is being written by someone else in"
+        reason = there if condition.if_absent else "was changed by someone else in"
         raise HipwrightError("write-conflict", f"{key} {reason} {self.address}") from error
 
     def _head(self, key: str) -> Mapping[str, Any] | None:

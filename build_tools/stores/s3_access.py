@@ -34,6 +34,12 @@ _CONNECT_SECONDS: Final = 10
 _SILENT_SECONDS: Final = 60
 _TRIES: Final = 5
 _CONNECTIONS: Final = 64
+_RACING: Final = "ConditionalRequestConflict"
+"""What Amazon's servers call a write with a condition that met another one under way, so that neither is the first yet; it wants to be sent again."""
+
+_RACE_SECONDS: Final = 0.5
+"""The first pause before such a write is sent again; each further one is twice as long."""
+
 _REGION: Final = "us-east-1"
 """Where Amazon is asked for a bucket whose region is not known; it answers where the bucket is."""
 
@@ -59,7 +65,7 @@ _CREDENTIALS: Final[Mapping[str, str]] = {
     "401": "use other credentials",
 }
 _ELSEWHERE: Final = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "301"})
-_OVERTAKEN: Final = frozenset({"PreconditionFailed", "ConditionalRequestConflict", "412", "409"})
+_OVERTAKEN: Final = frozenset({"PreconditionFailed", _RACING, "412", "409"})
 _BUSY: Final = frozenset({"SlowDown", "RequestTimeout", "Throttling", "ThrottlingException", "408", "429"})
 _DAMAGED: Final = frozenset({"BadDigest", "InvalidDigest", "XAmzContentSHA256Mismatch", "XAmzContentChecksumMismatch"})
 
@@ -182,7 +188,15 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
         message = f"{redact(server or '')} is no address of an S3 server: {error}"
         raise HipwrightError("store-unusable", message, hint=_NO_ADDRESS) from error
     client.meta.events.register("choose-signer.s3", lambda **_: UNSIGNED if _UNSIGNED.get() else None)
+    for operation in ("PutObject", "CopyObject"):
+        client.meta.events.register(f"needs-retry.s3.{operation}", _pause_of_race)
     return Client(s3=client, signed=signed)
+
+
+def _pause_of_race(response: tuple[object, Mapping[str, Any]] | None, attempts: int, **_more: object) -> float | None:
+    """Return after how many seconds Amazon's library is to ask once more, for a write that raced with another; None for any other answer."""
+    code = None if response is None else response[1].get("Error", {}).get("Code")
+    return _RACE_SECONDS * 2 ** (attempts - 1) if code == _RACING and attempts < _TRIES else None
 
 
 @contextlib.contextmanager

@@ -307,12 +307,23 @@ def test_piprepo_writes_the_pages_and_nothing_is_written_over(tmp_path: Path) ->
     folder = tmp_path / "work/store" / PREFIX
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == set(plan["writes"])
     assert f'href="../../{one.name}"' in (folder / "simple/torch/index.html").read_text()
+    dotted, _ = write_wheel(tmp_path / "dist", "torch.kit", "1.0")
+    upload(tmp_path, dotted, index_format="piprepo")
     two, _ = write_wheel(tmp_path / "dist", "torch", "2.9.1+rocm7.1")
-    assert upload(tmp_path, one, two, index_format="piprepo")["writes"] == [two.name, "simple/torch/index.html"]
+    dotted, _ = write_wheel(tmp_path / "dist", "torch.kit", "1.1")
+    assert upload(tmp_path, one, two, dotted, index_format="piprepo")["writes"] == [
+        two.name,
+        dotted.name,
+        "simple/torch/index.html",
+        "simple/torch-kit/index.html",
+    ]
     assert (folder / "simple/torch/index.html").read_text().count("href=") == 2
     write_wheel(tmp_path / "dist", "torch", "2.9.0+rocm7.1", text="other")
     assert refused(tmp_path, one, index_format="piprepo").code.name == "name-taken"
     assert refused(tmp_path, one, index_format="piprepo", replace="why").code.name == "option-conflict"
+    numbered, _ = write_wheel(tmp_path / "numbered", "torch", "2.9.0+rocm7.1", build="10-")
+    assert numbered.name in refused(tmp_path, numbered, artifact_group="third", index_format="piprepo").message
+    assert not (tmp_path / "work/store/77-linux/pytorch/third").exists()
     upload(tmp_path, one, artifact_group="other")
     assert refused(tmp_path, one, artifact_group="other", index_format="piprepo").code.name == "option-conflict"
 

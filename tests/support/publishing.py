@@ -78,7 +78,10 @@ class Crash(BaseException):
 
 
 class MeddledStore:
-    """A store that calls a function before and after each write and removal, and before it is asked; ``writes`` are the keys that were written."""
+    """A store that calls a function before and after each write and removal, before it is asked, and before it is asked or read.
+
+    ``writes`` are the keys that were written, ``reads`` those that were asked for or read.
+    """
 
     def __init__(
         self,
@@ -87,12 +90,15 @@ class MeddledStore:
         before: Callable[[int, str], None] = lambda _number, _key: None,
         after: Callable[[int, str], None] = lambda _number, _key: None,
         asked: Callable[[str], None] = lambda _key: None,
+        reading: Callable[[int, str], None] = lambda _number, _key: None,
     ) -> None:
         self.inner = inner
         self.asked = asked
+        self.reading = reading
         self.before = before
         self.after = after
         self.writes: list[str] = []
+        self.reads: list[str] = []
         self._counting = threading.Lock()
 
     @property
@@ -118,9 +124,11 @@ class MeddledStore:
 
     def head(self, key: str) -> ObjectInfo | None:
         self.asked(key)
+        self._read(key)
         return self.inner.head(key)
 
     def get(self, key: str) -> Content | None:
+        self._read(key)
         return self.inner.get(key)
 
     def stream(
@@ -186,6 +194,12 @@ class MeddledStore:
     def delete(self, key: str) -> None:
         with self._writing(key):
             self.inner.delete(key)
+
+    def _read(self, key: str) -> None:
+        with self._counting:
+            number = len(self.reads)
+            self.reads.append(key)
+        self.reading(number, key)
 
     @contextlib.contextmanager
     def _writing(self, key: str) -> Iterator[None]:

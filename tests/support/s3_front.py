@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Front", "fronting"]
 
-Fault = Literal["none", "busy", "refused", "expired", "token", "gone", "torn", "lost", "cut"]
+Fault = Literal[
+    "none", "busy", "broken", "racing", "overtaken", "refused", "skewed", "expired", "token", "gone", "torn", "lost", "cut"
+]
 
 
 _ERROR: Final = "<ErrorResponse><Error><Code>{0}</Code></Error><Code>{0}</Code></ErrorResponse>"
@@ -23,7 +25,11 @@ _ERROR: Final = "<ErrorResponse><Error><Code>{0}</Code></Error><Code>{0}</Code><
 
 _REFUSALS: Final = {
     "busy": (503, "SlowDown"),
+    "broken": (500, "InternalError"),
+    "racing": (409, "ConditionalRequestConflict"),
+    "overtaken": (412, "PreconditionFailed"),
     "refused": (403, "AccessDenied"),
+    "skewed": (403, "RequestTimeTooSkewed"),
     "expired": (400, "ExpiredToken"),
     "token": (400, "InvalidIdentityToken"),
     "gone": (404, "NoSuchUpload"),
@@ -34,10 +40,11 @@ _REFUSALS: Final = {
 class Front:
     """A front that is up: its address, what it was asked, and the faults to come, by method, first come first served.
 
-    ``none``: no fault. ``busy``: the server is not asked, and the answer is 503. ``refused``, ``expired``, ``token``: nor is it, and the
-    credentials are said not to suffice, to have run out, or to be got for a token that is not taken. ``gone``: nor is it, and the upload in parts is said to be none any more. ``torn``: nor
-    is it, and the connection ends in the middle of what is sent. ``lost``: it is asked, and the connection ends without its answer.
-    ``cut``: the answer ends in the middle of its body.
+    ``none``: no fault. ``busy``, ``broken``: the server is not asked, and the answer is 503 or 500. ``racing``, ``overtaken``: nor is it, and
+    another write is said to be under way, or to have been first. ``refused``, ``skewed``, ``expired``, ``token``: nor is it, and the
+    credentials are said not to suffice, to come by a wrong clock, to have run out, or to be got for a token that is not taken. ``gone``: nor
+    is it, and the upload in parts is said to be none any more. ``torn``: nor is it, and the connection ends in the middle of what is
+    sent. ``lost``: it is asked, and the connection ends without its answer. ``cut``: the answer ends in the middle of its body.
     """
 
     url: str

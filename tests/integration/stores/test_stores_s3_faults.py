@@ -58,7 +58,7 @@ def test_a_write_whose_answer_was_lost_is_done_once(store: S3Store, front: Front
 
 
 def test_what_can_pass_is_tried_again_and_nothing_else(store: S3Store, front: Front) -> None:
-    cases: list[list[Fault]] = [["busy", "busy"], ["lost", "torn"], ["torn", "busy"], ["none", "none"]]
+    cases: list[list[Fault]] = [["busy", "broken"], ["lost", "torn"], ["torn", "busy"], ["none", "none"]]
     for faults in cases:
         tries = 1 if "none" in faults else 3
         front.faults["PUT"], front.asked[:] = list(faults), []
@@ -67,6 +67,27 @@ def test_what_can_pass_is_tried_again_and_nothing_else(store: S3Store, front: Fr
     front.faults["PUT"], front.asked[:] = ["busy"] * 9, []
     assert error_of(store).code.name == "source-unreachable"
     assert len(front.asked) == 5
+
+
+def test_a_write_that_meets_another_one_is_sent_again(
+    store: S3Store, front: Front, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("build_tools.stores.s3_access._RACE_SECONDS", 0)
+    front.faults["PUT"] = ["racing", "racing"]
+    info = put(store, b"1", if_absent=True)
+    assert store.head("page") == info
+    # What is sent in parts would have to be begun anew, which who put it decides.
+    monkeypatch.setattr(s3_put, "_WHOLE", 1 << 10)
+    file = tmp_path / "large"
+    file.write_bytes(DATA)
+    front.faults = {"PUT": ["racing"] * 5, "POST": ["none", "racing"]}
+    for body in (b"1", file):
+        with pytest.raises(HipwrightError) as caught:
+            store.put("absent", body, content_type="x/y", cache_seconds=0, if_absent=True)
+        assert caught.value.code.name == "write-conflict"
+        assert "is being written by someone else" in caught.value.message
+    assert store.head("absent") is None
+    assert front.faults == {"PUT": [], "POST": []}
 
 
 def error_of(store: S3Store, *, if_absent: bool = False) -> HipwrightError:
@@ -79,6 +100,7 @@ def test_what_a_server_refuses_is_asked_once(store: S3Store, front: Front) -> No
     cases: list[tuple[Fault, str, str]] = [
         ("refused", "AccessDenied", "other credentials"),
         ("expired", "ExpiredToken", "run out"),
+        ("skewed", "RequestTimeTooSkewed", "clock"),
     ]
     for fault, said, advice in cases:
         front.faults["PUT"], front.asked[:] = [fault], []

@@ -1,11 +1,13 @@
-"""A publisher that dies at any write leaves an index that installs, and the next run ends with the bytes of an undisturbed one."""
+"""A publisher that dies or is refused at any call leaves an index that installs, and the next run ends with the bytes of an undisturbed one."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from build_tools.errors import HipwrightError
 from build_tools.publish.papers import PaperFile, bind_papers
 from build_tools.publish.upload import publish_wheels
 from build_tools.receipts.check import JudgedWheel
@@ -16,7 +18,7 @@ from build_tools.stores.local import FolderStore
 from tests.support.publishing import Crash, MeddledStore, installable, same_everywhere, write_wheel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from build_tools.publish.offer import Offer
@@ -75,9 +77,32 @@ def shown(store: Store) -> str | None:
     return from_json(content.data, ShownPages, name=PAGES).snapshot
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("case", ["first", "added", "superseded"])
-def test_a_crash_at_every_write(tmp_path: Path, case: str, when: Literal["before", "after"]) -> None:
+Hook = Literal["before", "after", "reading"]
+
+
+def meddled(store: Store, hook: Hook, fail: Callable[[int, str], None]) -> MeddledStore:
+    if hook == "before":
+        return MeddledStore(store, before=fail)
+    return MeddledStore(store, after=fail) if hook == "after" else MeddledStore(store, reading=fail)
+
+
+@pytest.mark.parametrize(
+    ("case", "hook", "failure"),
+    [
+        ("first", "before", None),
+        ("first", "after", None),
+        ("added", "before", None),
+        ("added", "after", None),
+        ("superseded", "before", None),
+        ("superseded", "after", None),
+        # As a lost connection, the answers 500 and 403 and a wrong clock are told by a store, and the answer 412.
+        ("added", "before", "source-unreachable"),
+        ("added", "after", "source-unreachable"),
+        ("added", "before", "write-conflict"),
+        ("added", "reading", "source-unreachable"),
+    ],
+)
+def test_a_crash_or_a_failure_at_every_call(tmp_path: Path, case: str, hook: Hook, failure: str | None) -> None:
     old = [write_wheel(tmp_path / "old", "torch"), write_wheel(tmp_path / "old", "other")]
     newer = {
         "first": old,
@@ -99,15 +124,20 @@ def test_a_crash_at_every_write(tmp_path: Path, case: str, when: Literal["before
     expected = objects(tmp_path / "undisturbed")
     assert len(undisturbed.writes) > 6
     assert sum("/provenance/" in key for key in undisturbed.writes) == len(KINDS) + 1
-    for number in range(len(undisturbed.writes)):
+    for number in range(len(undisturbed.reads if hook == "reading" else undisturbed.writes)):
         store = fresh(f"crash-{number}")
+        met = list[str]()
 
-        def die(at: int, _key: str, number: int = number) -> None:
+        def fail(at: int, key: str, number: int = number, met: list[str] = met) -> None:
             if at == number:
-                raise Crash
+                met.append(key)
+                raise Crash if failure is None else HipwrightError(failure, f"{key} failed")
 
-        with pytest.raises(Crash):
-            publish(newer, MeddledStore(store, before=die) if when == "before" else MeddledStore(store, after=die), replace=True)
+        # That another write came first may be mended at once; all else is told.
+        told = contextlib.suppress(HipwrightError) if failure == "write-conflict" else pytest.raises((Crash, HipwrightError))
+        with told:
+            publish(newer, meddled(store, hook, fail), replace=True)
+        assert met
         now = installable(store, "run")
         prove_papers(store)
         # Every name that could be installed can be, as it was or as it will be, and nothing else.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -397,6 +398,28 @@ def test_another_publisher_of_the_same_bytes_is_as_good(tmp_path: Path, store: F
 
     publish([wheel], MeddledStore(store, before=meet))
     assert len(same_everywhere(store, PREFIX).files) == 1
+
+
+@pytest.mark.parametrize("end", ["whl", "whl.metadata"])
+def test_a_write_that_raced_with_another_and_left_nothing_is_no_name_that_is_taken(
+    tmp_path: Path, store: FolderStore, end: str
+) -> None:
+    wheel, met = write_wheel(tmp_path), list[str]()
+
+    def race(_number: int, key: str, times: int) -> None:
+        if key.endswith(end) and len(met) < times:
+            met.append(key)
+            raise HipwrightError("write-conflict", f"{key} is being written by someone else")
+
+    with pytest.raises(HipwrightError) as caught:
+        publish([wheel], MeddledStore(store, before=functools.partial(race, times=9)))
+    assert code_of(caught) == "write-conflict"
+    # A large file is begun anew, a small one was sent again by the store itself.
+    assert len(met) == (5 if end == "whl" else 1)
+    met.clear()
+    if end == "whl":
+        publish([wheel], MeddledStore(store, before=functools.partial(race, times=4)))
+        assert len(same_everywhere(store, PREFIX).files) == 1
 
 
 def test_a_store_that_loses_what_it_took_is_found_out(tmp_path: Path, store: FolderStore) -> None:
