@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import random
 import sys
-import zipfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from benchmarks._measure import CLONE, nox, of_pairs, pairs, rounds, scratch, show, timed, two_processors
 from benchmarks._rocm import program
 from benchmarks.wheel_check import of_processors
-from tests.support.publishing import write_wheel
 from tests.support.s3 import seaweed
+from tests.support.wheel_maker import WheelMaker
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,10 +86,8 @@ def fill(folder: Path) -> None:
 
 
 def _write(folder: Path, name: str, version: str, mebibytes: int, chance: random.Random) -> None:
-    path, _ = write_wheel(folder, name, version)
-    with zipfile.ZipFile(path, "a") as archive, archive.open(zipfile.ZipInfo(f"{name}.bin"), "w", force_zip64=True) as member:
-        for _ in range(mebibytes):
-            member.write(chance.randbytes(1 << 20))
+    data = b"".join(chance.randbytes(1 << 20) for _ in range(mebibytes))
+    WheelMaker(name=name, version=version, files={f"{name}.bin": data}, compress=False).write(folder)
 
 
 def main(arguments: Sequence[str]) -> None:

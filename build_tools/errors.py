@@ -221,7 +221,7 @@ CODES: Final[Mapping[str, Code]] = _table(
     ("no-wheel", Kind.FINDING, "A wheel was expected and none is there."),
     ("several-wheels", Kind.FINDING, "One wheel was expected and several are there."),
     ("bad-version", Kind.INPUT, "A version cannot be read."),
-    ("bad-wheel", Kind.FINDING, "A wheel file cannot be read."),
+    ("bad-wheel", Kind.FINDING, "A wheel file cannot be read, or no installer would take it."),
     ("check-failed", Kind.FINDING, "A wheel breaks a rule."),
     ("store-unusable", Kind.MACHINE, "A store cannot be used as one."),
     ("bad-key", Kind.INPUT, "An object key is not one that every store can hold."),

@@ -32,6 +32,7 @@ __all__ = [
     "machine_failure",
     "make_folder",
     "open_regular",
+    "prove_writable",
     "remove_tree",
     "temporary_folder",
     "utc_now",
@@ -96,13 +97,26 @@ def make_folder(path: Path, *, option: str | None = "--work-dir") -> Path:
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
-        probe = path / f".write-probe-{secrets.token_hex(4)}"
-        probe.touch()
-        probe.unlink()
+        _probe(path)
     except OSError as error:
         message = f"cannot write in {path}: {error.strerror}"
         raise HipwrightError("folder-not-writable", message, hint=_another(option)) from error
     return path
+
+
+def prove_writable(path: Path, *, option: str | None = "--work-dir") -> None:
+    """Prove that a folder can be written, or could be made where it is missing; nothing stays. ``option`` is what names another one.
+
+    Raises
+    ------
+    HipwrightError
+        ``folder-not-writable``.
+    """
+    try:
+        _probe(_nearest(path))
+    except OSError as error:
+        message = f"cannot write in {path}: {error.strerror}"
+        raise HipwrightError("folder-not-writable", message, hint=_another(option)) from error
 
 
 def free_space(path: Path, needed: int, *, option: str | None = "--work-dir") -> None:
@@ -115,10 +129,7 @@ def free_space(path: Path, needed: int, *, option: str | None = "--work-dir") ->
     HipwrightError
         ``disk-space`` with both figures.
     """
-    probe = path
-    while not probe.exists() and probe != probe.parent:
-        probe = probe.parent
-    free = shutil.disk_usage(probe).free
+    free = shutil.disk_usage(_nearest(path)).free
     if free < needed:
         unit, name = next(((size, name) for size, name in _UNITS if needed >= size / 10), _UNITS[-1])
         message = f"{path} has {free / unit:.1f} {name} free, and {needed / unit:.1f} {name} are needed"
@@ -150,6 +161,19 @@ def machine_failure(failure: OSError, *, option: str | None = None) -> Hipwright
     error = HipwrightError(code, f"{doing}: {failure.strerror}", hint=f"{hint}, or {_another(option)}")
     error.__cause__ = failure
     return error
+
+
+def _nearest(path: Path) -> Path:
+    """Return a folder, or of one that is missing the nearest that is there above it."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def _probe(folder: Path) -> None:
+    probe = folder / f".write-probe-{secrets.token_hex(4)}"
+    probe.touch()
+    probe.unlink()
 
 
 def _another(option: str | None) -> str:

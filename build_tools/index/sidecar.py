@@ -39,8 +39,15 @@ class SideFile:
     metadata: bytes | None
 
 
-def read_side_file(wheel: Path) -> SideFile:
+def read_side_file(wheel: Path, data: bytes | None = None) -> SideFile:
     """Read what an index needs from a wheel.
+
+    Parameters
+    ----------
+    wheel
+        The wheel.
+    data
+        Its ``METADATA``, where that was read before.
 
     Raises
     ------
@@ -48,7 +55,7 @@ def read_side_file(wheel: Path) -> SideFile:
         ``no-wheel`` when there is no such file; ``bad-wheel`` when it is no wheel, or its name and its metadata disagree.
     """
     name = parse_wheel_name(wheel.name)
-    data = read_dist_info(wheel, "METADATA")
+    data = read_dist_info(wheel, "METADATA") if data is None else data
     metadata = _parsed(data, wheel, "METADATA")
     if (metadata.project, metadata.version) != (name.project, Version(name.version)):
         message = f"{wheel.name} holds the metadata of {metadata.project} {metadata.version}"

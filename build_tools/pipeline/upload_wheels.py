@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from build_tools.pipeline.uploading import Destination
     from build_tools.publish.current import Current
-    from build_tools.publish.offer import Offer
+    from build_tools.publish.offer import Judged, Offer
     from build_tools.publish.papers import Papers
     from build_tools.stores.run_outputs import IndexFolder
     from build_tools.types import ObjectKey, Platform
@@ -110,7 +110,10 @@ def _offers(wheels: Sequence[Path], target: Destination, place: IndexFolder, wor
 
     def read(wheel: Path) -> Offer:
         try:
-            offer = offer_file(wheel, sha256=known.of_file(wheel))
+            sha256 = known.of_file(wheel)
+            judged: Judged = "before" if known.is_sound(wheel) else "whole" if workplace.settings.verify else "outline"
+            offer = offer_file(wheel, sha256=sha256, judged=judged)
+            known.found_sound(wheel)
         except OSError as error:
             raise HipwrightError("no-wheel", f"{wheel} cannot be read: {error.strerror}", where=Where(file=wheel)) from error
         meter.add(offer.size)

@@ -1,7 +1,7 @@
 """The SHA-256 of files that were read before, noted in the cache: large wheels that nobody touched are not read again to find nothing new.
 
 A note says what the bytes of a file were when it had a size, an inode and two times: when its bytes and when anything of it was changed
-last. It is good as long as all of them are the same. A file that was changed a moment before it was read gets none: it could change
+last; and whether they were found to be a sound wheel. It is good as long as all of them are the same. A file that was changed a moment before it was read gets none: it could change
 once more within the grain of its times. What is sent is hashed while it is read, whatever is noted.
 """
 
@@ -12,6 +12,8 @@ import os
 import threading
 import time
 from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
 
 from build_tools import digest, files
 from build_tools.errors import HipwrightError
@@ -31,7 +33,7 @@ _GRAIN_NS: Final = 2_000_000_000
 
 
 class _Note(Record, frozen=True, kw_only=True):
-    """What a file was; ``noted_ns`` is when that was found, nanoseconds of the time of day."""
+    """What a file was; ``noted_ns`` is when that was found, nanoseconds of the time of day; ``sound`` tells whether it was judged to be."""
 
     noted_ns: int
     size: int
@@ -39,6 +41,7 @@ class _Note(Record, frozen=True, kw_only=True):
     mtime_ns: int
     ctime_ns: int
     sha256: Sha256
+    sound: bool = False
 
 
 class _Notes(Record, frozen=True, kw_only=True):
@@ -76,8 +79,8 @@ class KnownDigests:
         OSError
             It cannot be read.
         """
-        name, state = os.path.abspath(path), path.stat()  # noqa: PTH100 - a link is noted by its own name
-        note = self._known.get(name)
+        state = path.stat()
+        note = self._note_of(path)
         if note is not None and _is_of(note, state):
             return note.sha256
         since = self._now_ns()
@@ -92,8 +95,37 @@ class KnownDigests:
         )
         if _is_of(note, path.stat()) and max(note.mtime_ns, note.ctime_ns) + _GRAIN_NS < since:
             with self._lock:
-                self._new[name] = note
+                self._new[_name_of(path)] = note
         return sha256
+
+    def is_sound(self, path: Path) -> bool:
+        """Return whether a file was found sound, by a good note.
+
+        Raises
+        ------
+        OSError
+            It cannot be asked for.
+        """
+        note = self._note_of(path)
+        return note is not None and note.sound and _is_of(note, path.stat())
+
+    def found_sound(self, path: Path) -> None:
+        """Note that a file is sound, which was read before; one of which nothing is noted gets no note by this.
+
+        Raises
+        ------
+        OSError
+            It cannot be asked for.
+        """
+        note = self._note_of(path)
+        if note is not None and not note.sound and _is_of(note, path.stat()):
+            with self._lock:
+                self._new[_name_of(path)] = msgspec.structs.replace(note, sound=True)
+
+    def _note_of(self, path: Path) -> _Note | None:
+        name = _name_of(path)
+        with self._lock:
+            return self._new.get(name) or self._known.get(name)
 
     def keep(self) -> None:
         """Write down what was read; a cache that cannot be written keeps nothing."""
@@ -104,6 +136,10 @@ class KnownDigests:
         with contextlib.suppress(HipwrightError, OSError):
             files.make_folder(self._path.parent)
             files.write_bytes(self._path, to_json(_Notes(notes=newest)))
+
+
+def _name_of(path: Path) -> str:
+    return os.path.abspath(path)  # noqa: PTH100 - a link is noted by its own name
 
 
 def _read(path: Path) -> dict[str, _Note]:

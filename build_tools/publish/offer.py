@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from build_tools import digest
+from build_tools.checks.sound import read_sound
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import metadata_key
 from build_tools.index.sidecar import read_sdist, read_side_file
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
     from build_tools.stores.run_outputs import IndexFolder
     from build_tools.types import ObjectKey, Sha256
 
-__all__ = ["Offer", "offer_file", "offer_indexed", "offer_wheel"]
+__all__ = ["Judged", "Offer", "offer_file", "offer_indexed", "offer_wheel"]
+
+Judged = Literal["before", "outline", "whole"]
+"""How a wheel is judged; see :func:`offer_file`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,17 +82,32 @@ def offer_wheel(path: Path, wheel: WheelFile) -> Offer:
     return offer_file(path, sha256=wheel.sha256)
 
 
-def offer_file(path: Path, *, sha256: Sha256) -> Offer:
+def offer_file(path: Path, *, sha256: Sha256, judged: Judged = "outline") -> Offer:
     """Return the offer of a wheel or a source distribution on this disk; its bytes are compared with the digest when they are copied.
 
     A source distribution has no side file: what it requires may be decided when it is built.
+
+    Parameters
+    ----------
+    path
+        The file.
+    sha256
+        The digest of its bytes.
+    judged
+        How a wheel is judged, which nobody may get from an index when it is not sound: ``before``, so not again; by its ``outline`` and,
+        where it is small, its contents; or by all contents, ``whole``.
 
     Raises
     ------
     HipwrightError
         ``no-wheel`` when there is no such file, ``bad-wheel``.
     """
-    side = read_side_file(path) if path.name.endswith(".whl") else read_sdist(path)
+    if not path.name.endswith(".whl"):
+        side = read_sdist(path)
+    elif judged == "before":
+        side = read_side_file(path)
+    else:
+        side = read_side_file(path, read_sound(path, sha256=sha256, whole=judged == "whole").texts.get("METADATA"))
     return Offer(
         project=side.project,
         filename=path.name,

@@ -47,8 +47,9 @@ def open_store(
     base
         The absolute folder that a relative address is relative to.
     writing
-        Whether it will be written: a folder is then made and proved to be writable, a bucket is asked for with this machine's
-        credentials; otherwise a folder must be there, and a bucket is asked when it is first read.
+        Whether it will be written: a folder is then proved to be writable and is made by the first write, so that who is refused before
+        leaves none; a bucket is asked for with this machine's credentials. Otherwise a folder must be there, and a bucket is asked when
+        it is first read.
     endpoint_url
         The S3 server, when it is not Amazon's.
     region
@@ -83,7 +84,7 @@ def open_store(
         raise HipwrightError("store-unusable", f"the store {root} is a file, not a folder", hint=f"name a folder with {option}")
     if writing:
         try:
-            files.make_folder(root)
+            files.prove_writable(root)
         except HipwrightError as error:
             message = f"the store {root} cannot be written: {error.message}"
             raise HipwrightError("store-unusable", message, hint=f"name another folder with {option}") from error

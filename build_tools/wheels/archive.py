@@ -29,6 +29,7 @@ __all__ = [
     "Member",
     "content_faults",
     "find_content",
+    "find_framed",
     "gap_faults",
     "read_directory",
     "read_member",
@@ -203,6 +204,12 @@ def find_content(stream: IO[bytes], member: Member) -> tuple[int | None, tuple[s
     if member.method not in _METHODS:
         return None, (*faults, f"it is compressed by method {member.method}; wheels are stored or deflated")
     return begin, tuple(faults)
+
+
+def find_framed(stream: IO[bytes], member: Member) -> tuple[int | None, tuple[str, ...]]:
+    """Judge what is around one member's content, which is not inflated: as :func:`find_content`, and by what lies behind it."""
+    begin, faults = find_content(stream, member)
+    return begin, faults if begin is None else (*faults, *gap_faults(stream, member, begin + member.packed))
 
 
 def _frame_faults(stream: IO[bytes], *, start: int, comment: bytes, entries: Sequence[zipfile.ZipInfo]) -> Iterator[Fault]:

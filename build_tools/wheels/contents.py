@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Final
 from build_tools.digest import of_file
 from build_tools.errors import HipwrightError, Where
 from build_tools.shown import shown
-from build_tools.wheels.archive import Directory, Fault, Member, read_directory, read_member
+from build_tools.wheels.archive import Directory, Fault, Member, find_framed, read_directory, read_member
 from build_tools.wheels.record import STRONG_HASHES, encode_hash, parse_record
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from build_tools.types import Sha256
     from build_tools.wheels.probe import Probe
 
-__all__ = ["WheelContents", "read_contents", "read_dist_info"]
+__all__ = ["WheelContents", "read_contents", "read_dist_info", "read_outline"]
 
 _KEPT: Final = {
     "METADATA": 8 << 20,
@@ -79,7 +79,7 @@ class WheelContents:
     """Everything that the checks ask about a wheel's bytes.
 
     ``hashes`` holds, for each member in the order of ``members``, its hash as ``RECORD`` spells one (``sha256=…``), by the algorithm
-    that ``RECORD`` names for it; it is empty for a member with a fault. ``dist_info`` lists the ``.dist-info`` folders at the top;
+    that ``RECORD`` names for it; it is empty for a member with a fault, and for one that was not inflated. ``dist_info`` lists the ``.dist-info`` folders at the top;
     ``texts`` are the metadata files of the one that is there, by name, and empty when there is not exactly one. ``asked`` are the
     contents of other members that were asked for, those that there are. ``seen`` is what probes found, by probe and member. ``faults``
     says what is wrong with the archive.
@@ -195,6 +195,55 @@ def read_contents(
             for member in directory.members
             if member.name in ask and member.size <= _TEXT_LIMIT
         },
+    )
+
+
+def read_outline(path: Path, *, sha256: Sha256, most: int | None) -> WheelContents:
+    """Read what a wheel's archive says of itself, and the contents alone of what is small; of a large one this takes no time.
+
+    Parameters
+    ----------
+    path
+        The wheel.
+    sha256
+        The digest of its bytes, which is known.
+    most
+        Bytes that all members have together, unpacked, of a wheel that is inflated and hashed whole; of a larger one only the metadata
+        files are, and of the other members the frame is judged. None for whole however large it is.
+
+    Raises
+    ------
+    HipwrightError
+        ``no-wheel`` when there is no such file; ``bad-wheel`` when it is no archive, or cannot be read.
+    """
+    if not path.is_file():
+        raise HipwrightError("no-wheel", f"there is no wheel {path}", where=Where(file=path))
+    directory = read_directory(path)
+    members = directory.members
+    dist_info = _dist_info_folders(members)
+    texts, large = _texts(path, members, dist_info)
+    algorithms = _algorithms(texts.get("RECORD"))
+    kept = {f"{folder}/{name}" for folder in dist_info for name in texts}
+    whole = most is None or sum(member.size for member in members) <= most
+    hashes: list[str] = []
+    faults: list[Fault] = []
+    with path.open("rb") as stream:
+        for member in members:
+            algorithm = algorithms.get(member.name, _USUAL)
+            digest = hashlib.new(algorithm)
+            inflated = whole or member.name in kept
+            found = read_member(stream, member, digest.update) if inflated else find_framed(stream, member)[1]
+            faults += (Fault(message=message, member=member.name) for message in found)
+            hashes.append("" if found or not inflated else f"{algorithm}={encode_hash(digest.digest())}")
+    return WheelContents(
+        path=path,
+        sha256=sha256,
+        size=path.stat().st_size,
+        members=members,
+        hashes=tuple(hashes),
+        dist_info=dist_info,
+        texts=texts,
+        faults=(*directory.faults, *large, *faults),
     )
 
 

@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from build_tools.errors import HipwrightError, Where
 from build_tools.shown import shown
-from build_tools.wheels.archive import content_faults, find_content, gap_faults, read_directory, read_member
+from build_tools.wheels.archive import content_faults, find_framed, read_directory, read_member
 from build_tools.wheels.metadata import parse_metadata, parse_wheel_fields
 from build_tools.wheels.name import parse_wheel_name
 from build_tools.wheels.record import STRONG_HASHES, UNRECORDED, encode_hash, parse_record
@@ -161,9 +161,7 @@ def bad_wheel(path: Path, message: str, member: str | None) -> HipwrightError:
 
 
 def _packed(path: Path, stream: IO[bytes], member: Member, row: RecordRow | None) -> Packed:
-    begin, faults = find_content(stream, member)
-    if begin is not None:
-        faults = (*faults, *gap_faults(stream, member, begin + member.packed))
+    begin, faults = find_framed(stream, member)
     if begin is None or faults:
         raise bad_wheel(path, faults[0], member.name)
     if row is not None and row.algorithm in STRONG_HASHES:

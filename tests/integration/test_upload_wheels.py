@@ -269,7 +269,17 @@ def test_odd_names_are_refused_before_anything_is_written(tmp_path: Path, name: 
     path, _ = write_wheel(tmp_path / "dist", "torch", "1.0")
     path.rename(path.with_name(name))
     assert refused(tmp_path, tmp_path / "dist").code.name == code
-    assert not list((tmp_path / "work").rglob("*.whl"))
+    assert not (tmp_path / "work" / "store").exists()
+
+
+def test_a_damaged_wheel_keeps_all_of_them_out_and_leaves_nothing(tmp_path: Path) -> None:
+    some_wheels(tmp_path / "dist")
+    path, _ = write_wheel(tmp_path / "dist", "vision", text="a bit")
+    path.write_bytes(path.read_bytes().replace(b"'a bit'", b"'a cit'"))
+    error = refused(tmp_path, tmp_path / "dist")
+    assert (error.code.name, error.where and error.where.member) == ("bad-wheel", "vision.py")
+    assert not (tmp_path / "work" / "store").exists()
+    assert upload(tmp_path, *some_wheels(tmp_path / "dist"))["files"]
 
 
 def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
@@ -279,10 +289,8 @@ def test_what_cannot_be_meant_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, one, artifact_group=None).code.name == "bad-option-value"
     assert refused(tmp_path).code.name == "no-wheel"
     assert refused(tmp_path, one, projects=("pytorch-vision",)).code.name == "no-wheel"
-    windows = one.with_name("torch-1.0+rocm7.1-cp312-cp312-win_amd64.whl")
-    one.rename(windows)
-    linux = other.with_name("torch-1.0+rocm7.1-cp312-cp312-manylinux_2_28_x86_64.whl")
-    other.rename(linux)
+    windows, _ = write_wheel(tmp_path / "a", "torch", tag="cp312-cp312-win_amd64")
+    linux, _ = write_wheel(tmp_path / "b", "torch", tag="cp312-cp312-manylinux_2_28_x86_64")
     assert refused(tmp_path, windows, linux).code.name == "option-conflict"
     assert refused(tmp_path, windows, platform="linux").code.name == "option-conflict"
     assert not (tmp_path / "work" / "store").exists()

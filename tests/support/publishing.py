@@ -42,18 +42,21 @@ def write_wheel(
     text: str = "",
     headers: str = "Requires-Python: >=3.8\n",
     build: str = "",
+    tag: str = "py3-none-any",
 ) -> tuple[Path, WheelFile]:
     """Write a pure wheel with one module that holds ``text``, and return it with its record."""
     dist_info = f"{name}-{version}.dist-info"
     members = {
         f"{name}.py": f"VERSION = {version!r}\nTEXT = {text!r}\n",
         f"{dist_info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{headers}",
-        f"{dist_info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{dist_info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {tag}\n",
     }
+    if build:
+        members[f"{dist_info}/WHEEL"] += f"Build: {build.removesuffix('-')}\n"
     rows = [f"{member},{_record_hash(body)},{len(body.encode())}\n" for member, body in members.items()]
     members[f"{dist_info}/RECORD"] = "".join([*rows, f"{dist_info}/RECORD,,\n"])
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}-{version}-{build}py3-none-any.whl"
+    path = folder / f"{name}-{version}-{build}{tag}.whl"
     with zipfile.ZipFile(path, "w") as archive:
         for member, body in members.items():
             archive.writestr(zipfile.ZipInfo(member), body)

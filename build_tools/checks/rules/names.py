@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from build_tools.wheels.archive import Member
 
-__all__ = ["RULE"]
+__all__ = ["RULE", "faults_anywhere"]
 
 _DRIVE: Final = re.compile(r"[A-Za-z]:")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
@@ -33,8 +33,16 @@ _PRIVILEGED: Final = stat.S_ISUID | stat.S_ISGID
 
 
 def _judge(subject: Subject) -> Iterator[Problem]:
-    members = subject.wheel.members
     on_windows = subject.name is None or any(p == "any" or p.startswith("win") for p in subject.name.platform.split("."))
+    yield from _faults(subject.wheel.members, on_windows=on_windows)
+
+
+def faults_anywhere(subject: Subject) -> Iterator[Problem]:
+    """Give what of the members' names no system takes, whatever the wheel says that it is for."""
+    yield from _faults(subject.wheel.members, on_windows=False)
+
+
+def _faults(members: tuple[Member, ...], *, on_windows: bool) -> Iterator[Problem]:
     for member in members:
         fault = (
             _escape(member.name) or _length(member.name) or _kind(member) or (_windows_fault(member.name) if on_windows else None)

@@ -99,3 +99,25 @@ def test_a_cache_that_cannot_be_written_keeps_nothing(tmp_path: Path) -> None:
     path.write_bytes(b"bytes")
     assert ask(path, path) == digest.of_bytes(b"bytes")
     assert ask(path / "cache", path) == digest.of_bytes(b"bytes")
+
+
+def test_that_a_file_is_sound_stands_in_its_note_and_goes_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.whl"
+    path.write_bytes(b"bytes")
+
+    def known(*, believed: bool = True) -> KnownDigests:
+        return KnownDigests(tmp_path / "cache", believed=believed, now_ns=lambda: time.time_ns() + LATER_NS)
+
+    first = known()
+    first.found_sound(path)
+    assert not first.is_sound(path), "nothing was read of it"
+    first.of_file(path)
+    first.keep()
+    later = known()
+    assert not later.is_sound(path)
+    later.found_sound(path)
+    later.keep()
+    assert known().is_sound(path)
+    assert not known(believed=False).is_sound(path)
+    path.write_bytes(b"bites")
+    assert not known().is_sound(path)

@@ -12,12 +12,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def test_a_folder_may_be_named_in_every_way_and_is_made_for_writing(tmp_path: Path) -> None:
+def test_a_folder_may_be_named_in_every_way_and_is_made_by_the_first_write(tmp_path: Path) -> None:
     wanted = tmp_path / "a store"
     for address in (str(wanted), "a store", wanted.as_uri(), f"file://localhost{wanted.as_uri().removeprefix('file://')}"):
-        assert open_store(address, base=tmp_path, writing=True).address == str(wanted)
-    assert wanted.is_dir()
-    assert not list(wanted.iterdir())
+        store = open_store(address, base=tmp_path, writing=True)
+        assert store.address == str(wanted)
+        assert list(store.list()) == []
+    assert not list(tmp_path.iterdir())
+    store.put("a", b"x", content_type="text/plain", cache_seconds=0)
+    assert (wanted / "a").read_bytes() == b"x"
 
 
 def test_a_store_to_read_from_must_be_there(tmp_path: Path) -> None:
