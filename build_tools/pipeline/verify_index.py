@@ -55,12 +55,17 @@ def verify(workplace: Workplace) -> dict[str, Any]:
         first = findings[0]
         others = f", and {len(findings) - 1} more" if len(findings) > 1 else ""
         message = f"{first.where}: {first.message} [{first.rule}]{others}"
-        raise HipwrightError("index-findings", message, hint=way_out({finding.rule for finding in findings}), document=document)
+        hint = way_out(
+            {finding.rule for finding in findings}, ours=any(_is_ours(report) for report in reports if report.findings)
+        )
+        raise HipwrightError("index-findings", message, hint=hint, document=document)
     return document
 
 
-def way_out(rules: AbstractSet[str]) -> str:
-    """Return what to do about findings of these rules."""
+def way_out(rules: AbstractSet[str], *, ours: bool = True) -> str:
+    """Return what to do about findings of these rules; ``ours`` tells whether hipwright keeps an index that has some."""
+    if not ours:
+        return "tell who keeps that index: it is none of hipwright's, which can put only its own right"
     if "snapshot" in rules:
         return "until its snapshot is back, as the finding says, nothing can be published, yanked or rolled back there"
     if rules == {"empty"}:
@@ -127,6 +132,11 @@ def _tell(report: IndexReport, workplace: Workplace) -> None:
         lines.append(f"{counted(report.history, 'snapshot')} in an unbroken history")
     lines += [f"not judged: {one}" for one in report.unjudged]
     workplace.console.table("Index", ("rule", "where", "what"), rows, note="\n".join(lines))
+
+
+def _is_ours(report: IndexReport) -> bool:
+    """Return whether a report is of an index of ours: one of others has no history, and says so among what was not judged."""
+    return report.history is not None or not report.unjudged
 
 
 def _is_cut(report: IndexReport) -> bool:

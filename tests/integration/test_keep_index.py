@@ -204,7 +204,11 @@ def test_an_index_of_others_is_looked_at_and_it_is_told_what_could_not_be_judged
         assert (report["files"], report["history"]) == (3, None)
         assert any("snapshot" in one for one in report["unjudged"])
         (foreign / "dist" / FILE).write_bytes(b"other")
-        assert rules(folder, words=(f"{url}simple/",)) == {"file"}
+        with pytest.raises(HipwrightError) as caught:
+            reports(folder, words=(f"{url}simple/",))
+        assert "[file]" in caught.value.message
+        # What puts pages of our own right would do nothing for this one.
+        assert "none of hipwright's" in (caught.value.hint or "")
 
 
 def test_a_yank_is_shown_on_every_page_done_twice_changes_nothing_more_and_is_taken_back(folder: Path) -> None:

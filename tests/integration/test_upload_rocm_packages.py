@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import io
-import os
-import shlex
-import subprocess
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import uv
 
 from build_tools.console.events import Console, Said, Table
 from build_tools.console.render import GitHubRenderer
@@ -20,6 +15,7 @@ from build_tools.options.resolve import Resolved
 from build_tools.pipeline.upload_rocm_packages import upload_rocm_packages
 from build_tools.stores.local import FolderStore
 from build_tools.types import Platform
+from tests.support.install_lines import carry_out_line
 from tests.support.publishing import same_everywhere, tree_of
 from tests.support.vouched_sets import VERSION, write_set
 from tests.support.workplaces import memory_of, workplace
@@ -240,16 +236,8 @@ def test_the_line_that_is_shown_installs_the_set(tmp_path: Path, tool: str) -> N
     assert len(shown) == 1
     line = document["install"][tool]
     assert line in shown[0].note
-    words = shlex.split(line)
-    program = [sys.executable, "-m", "pip"] if tool == "pip" else [uv.find_uv_bin(), "pip"]
-    words = [*program, *words[words.index("install") :], "--target", str(tmp_path / "target")]
-    if tool == "uv":
-        words += ["--no-cache", "--offline", "--python", sys.executable]
-    kept = {name: os.environ[name] for name in ("PATH", "HOME", "SYSTEMROOT") if name in os.environ}
     # The generated wheels are for Linux on x86_64.
-    done = subprocess.run(words, check=False, capture_output=True, text=True, env=kept)
-    assert done.returncode == 0, done.stderr
-    installed = sorted(path.name for path in (tmp_path / "target").glob("*.dist-info"))
+    installed = carry_out_line(line, tmp_path / "target")
     wanted = ("rocm", "rocm_sdk_core", "rocm_sdk_devel", "rocm_sdk_device_gfx942", "rocm_sdk_libraries")
     assert installed == [f"{name}-{VERSION}.dist-info" for name in wanted]
 

@@ -16,6 +16,7 @@ from build_tools.pipeline.upload_wheels import upload_wheels
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.record import from_json
 from build_tools.stores.local import FolderStore
+from tests.support.install_lines import carry_out_line
 from tests.support.publishing import same_everywhere, tree_of, write_wheel
 from tests.support.workplaces import memory_of, workplace
 
@@ -113,6 +114,8 @@ def test_what_was_published_is_shown_with_size_and_digest(tmp_path: Path) -> Non
     }
     for way in ("pip", "setup_venv"):
         assert document["install"][wanted][way] in table.note.splitlines()
+    for way in ("pip", "uv"):
+        assert carry_out_line(document["install"][wanted][way], tmp_path / way) == ["torch-2.9.0+rocm7.1.dist-info"]
 
 
 @pytest.mark.parametrize("again", [False, True])

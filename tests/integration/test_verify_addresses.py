@@ -181,9 +181,9 @@ def test_a_bucket_is_named_by_its_address(tmp_path: Path, s3_server: S3Server) -
 
 
 def served_as(server: S3Server, bucket: str, key: str, **served: str) -> None:
-    """Put the bytes of an object there again, served in another way."""
-    body = server.client().get_object(Bucket=bucket, Key=key)["Body"].read()
-    server.client().put_object(Bucket=bucket, Key=key, Body=body, **served)
+    """Put an object there again with all that was noted of it, served in another way."""
+    there = server.client().get_object(Bucket=bucket, Key=key)
+    server.client().put_object(Bucket=bucket, Key=key, Body=there["Body"].read(), Metadata=there["Metadata"], **served)
 
 
 def test_a_page_that_installers_would_not_take_or_keep_too_long_is_found_and_put_right(
@@ -206,7 +206,7 @@ def test_a_page_that_installers_would_not_take_or_keep_too_long_is_found_and_put
     assert "kept unasked for 86400 seconds" in found[0]["message"]
     assert "binary/octet-stream" in found[1]["message"]
     assert JSON_TYPE in found[2]["message"]
-    # The bytes are right, so nothing but how they are served says that these pages are to be written.
+    # Their bytes are right, so nothing but how they are served says that these pages are to be written.
     place = workplace(
         tmp_path, store=f"s3://{bucket}", channel="rehearsal", to="current", apply=True, endpoint_url=s3_server.endpoint
     )

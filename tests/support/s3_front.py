@@ -16,7 +16,20 @@ if TYPE_CHECKING:
 __all__ = ["Front", "fronting"]
 
 Fault = Literal[
-    "none", "busy", "broken", "racing", "overtaken", "refused", "skewed", "expired", "token", "gone", "torn", "lost", "cut"
+    "none",
+    "busy",
+    "broken",
+    "racing",
+    "overtaken",
+    "refused",
+    "skewed",
+    "expired",
+    "token",
+    "gone",
+    "damaged",
+    "torn",
+    "lost",
+    "cut",
 ]
 
 
@@ -43,7 +56,7 @@ class Front:
     ``none``: no fault. ``busy``, ``broken``: the server is not asked, and the answer is 503 or 500. ``racing``, ``overtaken``: nor is it, and
     another write is said to be under way, or to have been first. ``refused``, ``skewed``, ``expired``, ``token``: nor is it, and the
     credentials are said not to suffice, to come by a wrong clock, to have run out, or to be got for a token that is not taken. ``gone``: nor
-    is it, and the upload in parts is said to be none any more. ``torn``: nor is it, and the connection ends in the middle of what is
+    is it, and the upload in parts is said to be none any more. ``damaged``: it is asked with a byte of the body changed. ``torn``: it is not, and the connection ends in the middle of what is
     sent. ``lost``: it is asked, and the connection ends without its answer. ``cut``: the answer ends in the middle of its body.
     """
 
@@ -68,6 +81,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if fault == "torn":
             self.close_connection = True
             return
+        if fault == "damaged":
+            body = bytes([*body[:-1], body[-1] ^ 1])
         if fault in _REFUSALS:
             status, code = _REFUSALS[fault]
             said = b"" if self.command == "HEAD" else _ERROR.format(code).encode()

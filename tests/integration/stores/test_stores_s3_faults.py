@@ -217,6 +217,27 @@ def test_bytes_that_were_changed_under_what_was_noted_of_them_are_not_taken(
     assert caught.value.code.name == "hash-mismatch"
 
 
+def test_bytes_that_are_damaged_on_their_way_are_refused_by_the_server(
+    s3_server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "large"
+    file.write_bytes(DATA)
+    bucket = s3_server.bucket()
+    with fronting(s3_server.endpoint) as front:
+        store = S3Store(bucket, access=Access(machine=s3_server.machine, endpoint_url=front.url), writing=True)
+        for whole in (4 << 20, 1 << 10):
+            monkeypatch.setattr(s3_put, "_WHOLE", whole)
+            front.faults["PUT"] = ["damaged"]
+            with pytest.raises(HipwrightError) as caught:
+                put(store, file)
+            assert (caught.value.code.name, front.faults["PUT"]) == ("hash-mismatch", [])
+            assert store.head("page") is None
+            assert "Uploads" not in s3_server.client().list_multipart_uploads(Bucket=bucket)
+        # The part itself is refused, not only the object that would be made of all of them.
+        assert sum(line.startswith("POST") for line in front.asked) == 1
+        assert put(store, file).sha256 == digest.of_bytes(DATA)
+
+
 def test_what_others_put_is_known_by_the_servers_own_checksum(store: S3Store, s3_twin: S3Server, bucket: str) -> None:
     s3_twin.client().put_object(Bucket=bucket, Key="page", Body=b"these", ChecksumAlgorithm="SHA256")
     s3_twin.client().put_object(Bucket=bucket, Key="bare", Body=b"these")

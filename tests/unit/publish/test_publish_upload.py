@@ -76,6 +76,9 @@ def test_everything_is_served_as_what_it_is_and_pages_are_asked_for_each_time(tm
     wheel = store.head(f"{PREFIX}/dist/demo-1.0+rocm7.1-py3-none-any.whl")
     assert wheel is not None
     assert (wheel.content_type, wheel.cache_seconds) == ("application/zip", 365 * 24 * 3600)
+    side = store.head(f"{wheel.key}.metadata")
+    assert side is not None
+    assert (side.content_type, side.cache_seconds) == ("text/plain; charset=utf-8", 365 * 24 * 3600)
 
 
 def test_a_second_run_writes_nothing(tmp_path: Path, store: FolderStore) -> None:
