@@ -13,6 +13,7 @@ from build_tools.config.project import load_project
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import SNAPSHOT
 from build_tools.pipeline.promoting import make_request
+from build_tools.pipeline.promotion_refused import telling_refusal
 from build_tools.pipeline.promotion_told import tell_promotion
 from build_tools.pipeline.publishing import store_to_read, warn_when_closed
 from build_tools.process import printable
@@ -59,8 +60,7 @@ def promote_run(workplace: Workplace) -> dict[str, Any]:
     """
     settings, console = workplace.settings, workplace.console
     channel = load_channels().find_channel(settings.channel)
-    if settings.reversion is not None:
-        parse_reversion(settings.reversion)
+    rule = None if settings.reversion is None else parse_reversion(settings.reversion)
     address, run = workplace.layout(settings.run_id)
     dry = settings.dry_run
     source = store_to_read(workplace, address)
@@ -69,19 +69,24 @@ def promote_run(workplace: Workplace) -> dict[str, Any]:
     rows, left_out = _chosen(read_snapshot(source, origin).files, workplace)
     request = make_request(workplace, rows=rows, origin=origin, run=run, source=source, target=target, channel=channel)
     request = dataclasses.replace(request, test_by=_test_line(origin, address, workplace))
+    renamed = {} if rule is None else {row.filename: rule.of_file(row.filename) for row in rows}
     with contextlib.ExitStack() as stack:
-        if settings.reversion is not None:
+        stack.enter_context(telling_refusal(request, rows, workplace, renamed=renamed))
+        if rule is not None:
             # What makes wheels anew and checks them costs more time than a promotion has.
             from build_tools.pipeline.reversion import remade_request  # noqa: PLC0415
 
-            rule = parse_reversion(settings.reversion)
-            request.judged(renamed=rule.of)
-            request = stack.enter_context(remade_request(request, rows, rule, workplace))
+            current, _, _ = request.judged(renamed=rule.of)
+            made = stack.enter_context(remade_request(request, rows, rule, workplace))
+            request = dataclasses.replace(made, made_from=(source.url(origin.prefix), current.digest))
         plan = plan_promotion(request)
         done = None if dry else carry_out(plan, say=console.say, progress=console.progress)
         if done is not None:
             warn_when_closed(workplace, target, request.place)
-    document = tell_promotion(plan, run, workplace, done=done, left_out=left_out, reversion=settings.reversion)
+    came_from = {renamed.get(row.filename, row.filename): origin.key(row.key) for row in rows}
+    document = tell_promotion(
+        plan, run, workplace, done=done, left_out=left_out, reversion=settings.reversion, came_from=came_from
+    )
     return {"promotion": document}
 
 

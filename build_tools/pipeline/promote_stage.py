@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.promoting import make_request
+from build_tools.pipeline.promotion_refused import telling_refusal
 from build_tools.pipeline.promotion_told import tell_promotion
 from build_tools.pipeline.publishing import store_of_channels, store_to_read, warn_when_closed
 from build_tools.pipeline.report import repeat_line
@@ -75,4 +76,5 @@ def _plan(chain: Chain, channel: Channel, *, dry: bool) -> tuple[PromotionPlan, 
             BuiltWith(filename=build.filename, sha256=build.sha256, promote_by=ways[build.project.name]) for build in chain.before
         ],
     )
-    return plan_promotion(request, promised=chain.promised if dry else ()), run
+    with telling_refusal(request, index.files, place):
+        return plan_promotion(request, promised=chain.promised if dry else ()), run

@@ -9,7 +9,7 @@ import humanize
 from build_tools.pipeline.publishing import wheel_install_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from build_tools.publish.promote import PromotionPlan
     from build_tools.receipts.verdict import Promotion
@@ -30,6 +30,7 @@ def tell_promotion(
     done: Promotion | None,
     left_out: Sequence[str] = (),
     reversion: str | None = None,
+    came_from: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Show a promotion, and return it as plain data.
 
@@ -47,14 +48,22 @@ def tell_promotion(
         The files of the same index that were not meant.
     reversion
         Which version was made of which.
+    came_from
+        The keys of the files in the run's store, by the names that they have in the channel; as the plan says when None.
     """
-    document = _document(plan, run, done=done, left_out=left_out, reversion=reversion)
+    document = _document(plan, run, done=done, left_out=left_out, reversion=reversion, came_from=came_from or {})
     _tell(document, workplace)
     return document
 
 
 def _document(
-    plan: PromotionPlan, run: RunOutputs, *, done: Promotion | None, left_out: Sequence[str], reversion: str | None
+    plan: PromotionPlan,
+    run: RunOutputs,
+    *,
+    done: Promotion | None,
+    left_out: Sequence[str],
+    reversion: str | None,
+    came_from: Mapping[str, str],
 ) -> dict[str, Any]:
     request = plan.request
     place, store = request.place, request.target
@@ -77,7 +86,7 @@ def _document(
                 "sha256": one.row.sha256,
                 "size": one.row.size,
                 "action": one.action,
-                "from": request.origin.key(one.row.key),
+                "from": came_from.get(one.row.filename) or request.origin.key(one.row.key),
                 "to": place.key(one.key),
             }
             for one in plan.copies

@@ -98,9 +98,9 @@ def plan_copies(rows: Sequence[IndexedFile], there: Snapshot, route: Route) -> t
     taken = [one for one in found if isinstance(one, str)]
     if taken:
         message = f"{', '.join(taken)} in {route.target.address}/{route.place.prefix}: there already, with other bytes"
-        raise HipwrightError(
-            "name-taken", message, hint="a published name never changes: build with another version or build number"
-        )
+        hint = "a published name never changes: build with another version or build number"
+        by_file = {name: [f"{name} is there already, with other bytes"] for name in taken}
+        raise HipwrightError("name-taken", message, hint=hint, document={"refused": by_file})
     return tuple(one for one in found if isinstance(one, FileCopy))
 
 

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
     from build_tools.receipts.verdict import Verdict
     from build_tools.types import GfxTarget, Sha256
 
-__all__ = ["TEST_BY", "BuildResult", "Circumstances", "TestResult", "advice", "always_a_runner", "decide", "refusals"]
+__all__ = [
+    "TEST_BY",
+    "BuildResult",
+    "Circumstances",
+    "TestResult",
+    "advice",
+    "always_a_runner",
+    "decide",
+    "reasons_by_file",
+    "refusals",
+]
 
 BuildResult = Literal["passed", "failed"]
 """How a wheel came out of its build: ``failed`` where it is of no use to anybody, such as one that is yanked."""
@@ -117,10 +127,23 @@ def refusals(
             else f"is of the release type {given.release_type}"
         )
         found.append(f"the run {kind}, and the channel {channel.name} takes {', '.join(channel.release_types)}")
+    of_files = reasons_by_file(files, verdicts, channel=channel, circumstances=circumstances)
+    return (*found, *(reason for reasons in of_files.values() for reason in reasons))
+
+
+def reasons_by_file(
+    files: Sequence[IndexedFile],
+    verdicts: Sequence[Verdict],
+    *,
+    channel: Channel,
+    circumstances: Circumstances,
+) -> Mapping[str, tuple[str, ...]]:
+    """Return why each file may not enter a channel, by its name; see :func:`refusals`, which has what is said of the run besides."""
     bound, named = _by_bytes(verdicts), {wheel.filename for verdict in verdicts for wheel in verdict.wheels}
-    for file in files:
-        found += _reasons(file, bound.get(file.sha256, ()), channel, given, named=file.filename in named)
-    return tuple(found)
+    return {
+        file.filename: tuple(_reasons(file, bound.get(file.sha256, ()), channel, circumstances, named=file.filename in named))
+        for file in files
+    }
 
 
 def advice(

@@ -19,7 +19,7 @@ from build_tools.index.snapshots import by_filename, is_same, merged, snapshot_d
 from build_tools.publish.channel_copy import Route, copy_files, copy_papers, plan_copies
 from build_tools.publish.closure import Closure, judge_closure
 from build_tools.publish.current import nothing_published, put_new, read_current, swap
-from build_tools.publish.gate import TEST_BY, Circumstances, advice, refusals
+from build_tools.publish.gate import TEST_BY, Circumstances, advice, reasons_by_file, refusals
 from build_tools.publish.pages import publish_pages
 from build_tools.publish.retest import retests
 from build_tools.publish.retired import refuse_deleted, retired_by_filename
@@ -92,6 +92,8 @@ class Request:
         What the wheels were built with.
     test_by
         The command line that tests the files where they lie.
+    made_from
+        The address of the index whose files these were made of, and its snapshot, where they are not what a run published.
     """
 
     files: Sequence[JudgedWheel]
@@ -104,6 +106,7 @@ class Request:
     elsewhere: Elsewhere = _nowhere
     built_with: Sequence[BuiltWith] = ()
     test_by: str = TEST_BY
+    made_from: tuple[str, Sha256] | None = None
 
     @property
     def place(self) -> IndexFolder:
@@ -135,9 +138,12 @@ class Request:
         rows = [now[file.filename] for file in self.files if _stands(file, now)]
         wanted = tuple(structs.replace(row, version=renamed(row.version)) for row in rows)
         verdicts = self._all_verdicts()
-        reasons = [
-            f"{file.filename} was superseded in its index after it was published" for file in self.files if not _stands(file, now)
-        ]
+        superseded = {
+            file.filename: (f"{file.filename} was superseded in its index after it was published",)
+            for file in self.files
+            if not _stands(file, now)
+        }
+        reasons = [reason for said in superseded.values() for reason in said]
         if wanted or not reasons:
             reasons += refusals(wanted, verdicts, channel=self.channel, circumstances=self.circumstances)
         if reasons:
@@ -147,7 +153,8 @@ class Request:
                 if len(wanted) == len(self.files)
                 else "test what its index has now, then promote that"
             )
-            raise HipwrightError("promotion-refused", message, hint=hint)
+            by_file = reasons_by_file(wanted, verdicts, channel=self.channel, circumstances=self.circumstances)
+            raise HipwrightError("promotion-refused", message, hint=hint, document={"refused": {**superseded, **by_file}})
         return current, wanted, verdicts
 
     def _all_verdicts(self) -> tuple[Verdict, ...]:
@@ -184,10 +191,12 @@ class PromotionPlan:
     def record(self) -> PromotionRecord:
         """What is kept of it in the channel."""
         given = self.request.circumstances
+        here = (self.request.source.url(self.request.origin.prefix), self.source_now.digest)
+        source, snapshot = self.request.made_from or here
         return PromotionRecord(
             channel=self.request.channel.name,
-            source=self.request.source.url(self.request.origin.prefix),
-            source_snapshot=self.source_now.digest,
+            source=source,
+            source_snapshot=snapshot,
             release_type=given.release_type,
             files=tuple(self.request.files),
             verdicts=tuple(sorted(self.named_verdicts)),
@@ -301,7 +310,8 @@ def _closed(request: Request, copies: Sequence[FileCopy], there: Sequence[Indexe
     if missing:
         names = " and ".join(one.filename for one in missing)
         message = f"what these wheels were built with is not in the channel {request.channel.name}: {names}"
-        raise HipwrightError("promotion-refused", message, hint=f"promote it first, or together: {missing[0].promote_by}")
+        hint = f"promote it first, or together: {missing[0].promote_by}"
+        raise HipwrightError("promotion-refused", message, hint=hint, document={"refused": {}})
     closure = judge_closure([one.offer for one in copies], there, elsewhere=request.elsewhere)
     if closure.unmet:
         message = (
@@ -309,7 +319,10 @@ def _closed(request: Request, copies: Sequence[FileCopy], there: Sequence[Indexe
             "channel, nor promoted with it, nor in an index that is named"
         )
         hint = "promote it first, or name the index that has it: --rocm-index-url URL, --rocm-find-links DIR, --find-links URL"
-        raise HipwrightError("promotion-refused", message, hint=hint)
+        by_file = {
+            one.offer.filename: [line for line in closure.unmet if line.startswith(f"{one.offer.filename} ")] for one in copies
+        }
+        raise HipwrightError("promotion-refused", message, hint=hint, document={"refused": by_file})
     return closure
 
 

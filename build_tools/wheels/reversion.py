@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import Sha256
 from build_tools.wheels.metadata import parse_metadata
+from build_tools.wheels.name import parse_wheel_name
 from build_tools.wheels.opened import copy_member, member_bytes, open_wheel
 from build_tools.wheels.rewrite import rewrite_wheel
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from build_tools.wheels.opened import PackedWheel
 
-__all__ = ["Remade", "Reversion", "content_digest", "parse_reversion", "remake_wheel"]
+__all__ = ["Remade", "Reversion", "content_digest", "is_of_version", "parse_reversion", "remake_wheel"]
 
 _ROCM: Final = "rocm"
 _BEFORE: Final = rb"(?<![0-9A-Za-z])"
@@ -56,6 +57,20 @@ class Reversion:
             local = self._local(local)
         made = str(public) if local is None else f"{public}+{local}"
         return text if Version(made) == version else made
+
+    def of_file(self, filename: str) -> str:
+        """Return the file name that a wheel of a file name gets.
+
+        Raises
+        ------
+        HipwrightError
+            ``bad-wheel`` when it is no wheel's.
+
+        >>> parse_reversion("7.10.0rc2=7.10.0").of_file("torch-2.9.0+rocm7.10.0rc2-py3-none-any.whl")
+        'torch-2.9.0+rocm7.10.0-py3-none-any.whl'
+        """
+        name = parse_wheel_name(filename)
+        return filename.replace(f"-{name.version}-", f"-{self.of(name.version)}-", 1)
 
     def _local(self, local: str) -> str:
         before, mark, rocm = f".{local}".rpartition(f".{_ROCM}")
@@ -142,9 +157,7 @@ def remake_wheel(path: Path, target: Path, rule: Reversion, *, source: Sha256, m
     renamed = {_under(name, old.name.dist_info, after, old): data for name, data in changed.items()}
     made = rewrite_wheel(path, target, version=after, requires=requires, members=dict(renamed), jobs=jobs)
     new_wheel = open_wheel(made)
-    wanted = {*words, *_spellings(rule.old)}
-    longest = max(map(len, wanted)) + len(_ROCM) + 1
-    left = [name for name in new_wheel.entries if _holds(new_wheel, name, _pattern(wanted, after=_NO_LONGER), longest)]
+    left = _left(new_wheel, rule, words)
     if left:
         shown = ", ".join(left[:8]) + (f" and {len(left) - 8} more" if len(left) > 8 else "")  # noqa: PLR2004 - as many as fit a line
         message = f"{made.name} still states {' or '.join(sorted(words))} in {shown}"
@@ -152,6 +165,19 @@ def remake_wheel(path: Path, target: Path, rule: Reversion, *, source: Sha256, m
         hint = "build it with the new version: what is compiled in, or stands in a file that no data name, cannot be rewritten"
         raise HipwrightError("version-left", message, where=Where(file=path, member=left[0]), hint=hint)
     return Remade(path=made, source=source, same_content=content_digest(old, members) == content_digest(new_wheel, members))
+
+
+def is_of_version(path: Path, rule: Reversion) -> bool:
+    """Return whether a wheel has to do with the version that is left: it is of it, requires it, or has a file that states it.
+
+    Raises
+    ------
+    HipwrightError
+        As :func:`remake_wheel`, before it makes anything.
+    """
+    wheel = open_wheel(path)
+    words, requires = _words(wheel, rule)
+    return rule.of(wheel.name.version) != wheel.name.version or bool(requires) or bool(_left(wheel, rule, words))
 
 
 def content_digest(wheel: PackedWheel, members: Collection[str]) -> Sha256:
@@ -185,6 +211,13 @@ def _words(wheel: PackedWheel, rule: Reversion) -> tuple[dict[str, str], dict[st
             requires[name] = wanted
             words[one.version] = rule.of(one.version)
     return words, requires
+
+
+def _left(wheel: PackedWheel, rule: Reversion, words: Iterable[str]) -> list[str]:
+    """Return the files of a wheel that have one of the old versions in them."""
+    wanted = {*words, *_spellings(rule.old)}
+    longest = max(map(len, wanted)) + len(_ROCM) + 1
+    return [name for name in wheel.entries if _holds(wheel, name, _pattern(wanted, after=_NO_LONGER), longest)]
 
 
 def _stating(wheel: PackedWheel, members: Collection[str]) -> list[str]:

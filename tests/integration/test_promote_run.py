@@ -162,6 +162,32 @@ def test_a_dry_run_tells_from_where_to_where_and_writes_nothing(desk: Desk) -> N
     assert desk.promote()["files"] == found["files"]
 
 
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_what_is_refused_is_shown_from_where_to_where_with_what_stands_against_it(desk: Desk, *, dry_run: bool) -> None:
+    index = fill(desk.folder / "dist", desk.store)
+    torch, audio = index.files
+    tested = (JudgedWheel(filename=torch.filename, sha256=torch.sha256),)
+    put_verdict(desk.store, IndexFolder(RUN), verdict_on(index, wheels=tested))
+    place = desk.place(dry_run=dry_run)
+    with pytest.raises(HipwrightError) as caught:
+        promote_run(place)
+    found: Any = caught.value.document
+    rows = found["promotion"]["files"]
+    assert [(one["from"], one["to"]) for one in rows] == [(f"{RUN}/{file.key}", f"{CHANNEL}/{file.key}") for file in index.files]
+    assert [one["reasons"] for one in rows] == [[], [f"has no verdict on its bytes ({audio.sha256[:12]})"]]
+    (table,) = [event for event in memory_of(place).events if isinstance(event, Table)]
+    assert [row[3] for row in table.rows] == ["nothing against it", rows[1]["reasons"][0]]
+
+
+def test_a_taken_name_is_shown_at_its_row(desk: Desk) -> None:
+    put_verdict(desk.store, IndexFolder(RUN), verdict_on(fill(desk.folder / "dist", desk.store)))
+    desk.promote()
+    index = fill(desk.folder / "again", desk.store, text="other")
+    put_verdict(desk.store, IndexFolder(RUN), verdict_on(index))
+    document: Any = desk.refused(dry_run=True).document
+    assert [one["reasons"] for one in document["promotion"]["files"]] == [["is there already, with other bytes"], []]
+
+
 def test_chosen_projects_and_what_is_left_out(desk: Desk) -> None:
     put_verdict(desk.store, IndexFolder(RUN), verdict_on(fill(desk.folder / "dist", desk.store)))
     error = desk.refused(projects=("pytorch-audio",))
@@ -336,12 +362,13 @@ def test_a_fault_at_any_write_leaves_all_or_none_and_the_next_one_goes_on(tmp_pa
         assert again.writes == []
 
 
-def candidate(desk: Desk, *, text: str = "") -> PublishedIndex:
+def candidate(desk: Desk, *more: tuple[Path, WheelFile], text: str = "") -> PublishedIndex:
     version, rocm = "2.9.0+rocm7.10.0rc2", "Requires-Dist: rocm==7.10.0rc2\n"
     headers = f"Requires-Dist: torch=={version}\n"
     wheels = [
         write_module(desk.folder / "rc", "torch", version, text=text, headers=rocm),
         write_module(desk.folder / "rc", "torchaudio", version, headers=headers),
+        *more,
     ]
     write_wheel(desk.folder / "rocm", "rocm", "7.10.0")
     index = publish_wheels(wheels, store=desk.store, prefix=RUN, replace=False, say=lambda _line: None)
@@ -372,13 +399,13 @@ def test_a_candidate_becomes_the_release_with_its_verdict(desk: Desk) -> None:
     assert "a ROCm of the kind rc" in desk.refused(**named).message
     again = {**named, "reversion": "7.10.0rc2=7.10.0"}
     place = desk.place(**again, dry_run=True)
-    assert {one["filename"] for one in promote_run(place)["promotion"]["files"]} == {
-        "torch-2.9.0+rocm7.10.0-py3-none-any.whl",
-        "torchaudio-2.9.0+rocm7.10.0-py3-none-any.whl",
+    assert {one["filename"]: one["from"] for one in promote_run(place)["promotion"]["files"]} == {
+        f"{name}-2.9.0+rocm7.10.0-py3-none-any.whl": f"{RUN}/dist/{name}-2.9.0+rocm7.10.0rc2-py3-none-any.whl"
+        for name in ("torch", "torchaudio")
     }
     assert not any("published" in line or "wrote" in line for line in memory_of(place).said)
     assert desk.under() == set()
-    desk.promote(**again)
+    assert desk.promote(**again)["source"] == desk.store.url(RUN)
     files = same_everywhere(desk.store, "channels/release").files
     assert {file.version for file in files} == {"2.9.0+rocm7.10.0"}
     (papers,) = {file.provenance for file in files}
@@ -389,6 +416,33 @@ def test_a_candidate_becomes_the_release_with_its_verdict(desk: Desk) -> None:
     assert set(made_from.values()) == {file.sha256 for file in index.files}
     assert set(made_from) == {file.filename for file in files}
     assert [one["action"] for one in desk.promote(**again)["files"]] == ["keep", "keep"]
+
+
+def test_what_has_nothing_of_the_candidate_goes_along_as_it_is(desk: Desk) -> None:
+    companion = write_module(desk.folder / "rc", "apex", "1.1", headers="")
+    candidate(desk, companion)
+    named = {"channel": "release", "rocm_find_links": (str(desk.folder / "rocm"),)}
+    place = desk.place(**named, reversion="7.10.0rc2=7.10.0")
+    promote_run(place)
+    files = {file.filename: file.sha256 for file in same_everywhere(desk.store, "channels/release").files}
+    assert files[companion[0].name] == companion[1].sha256
+    assert f"{companion[0].name} has nothing of 7.10.0rc2 in it, and stays as it is" in memory_of(place).said
+    assert [one["action"] for one in desk.promote(**named, reversion="7.10.0rc2=7.10.0")["files"]] == ["keep"] * 3
+    error = desk.refused(**named, projects=("apex",), reversion="7.10.0rc2=7.10.0")
+    assert (error.code.name, "none of apex-1.1" in error.message) == ("bad-version", True)
+
+
+def test_a_companion_that_keeps_its_name_and_not_its_bytes_is_refused_where_the_channel_has_it(desk: Desk) -> None:
+    companion = write_module(desk.folder / "rc", "apex", "1.1", headers="Requires-Dist: rocm==7.10.0rc2\n")
+    candidate(desk, companion)
+    write_wheel(desk.folder / "rocm", "rocm", "7.10.0rc2")
+    named = {"channel": "release", "rocm_find_links": (str(desk.folder / "rocm"),)}
+    desk.promote(**named, projects=("apex",))
+    error = desk.refused(**named, reversion="7.10.0rc2=7.10.0", dry_run=True)
+    assert error.code.name == "name-taken"
+    assert f"{companion[0].name} of the channel release would need other bytes under the same name" in error.message
+    document: Any = error.document
+    assert [bool(one["reasons"]) for one in document["promotion"]["files"]] == [True, False, False]
 
 
 def test_a_candidate_that_states_its_version_elsewhere_or_failed_is_refused(desk: Desk) -> None:
