@@ -13,9 +13,10 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+
+from msgspec.structs import replace
 
 from build_tools.bodies import BODIES
 from build_tools.config.project import project_names, projects_with, target_variables
@@ -34,6 +35,7 @@ from build_tools.pipeline.concerned import projects_about
 from build_tools.process import Runner, base_environment, mask, printable
 from build_tools.shown import shown
 from build_tools.types import Platform, ProjectName
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -65,8 +67,7 @@ _UNHEARD: Final = 141
 _ENDING_SIGNALS: Final = ("SIGTERM", "SIGHUP", "SIGBREAK")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Call:
+class Call(Value, frozen=True, kw_only=True):
     """A command as it was called: its name, the project it speaks of, what was typed, where, and the machine's environment."""
 
     command: Command
@@ -90,8 +91,7 @@ class Call:
         return f"{printable(words)} invoke {self.session}" if words != ("nox",) else f"invoke {self.session}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Ending:
+class Ending(Value, frozen=True, kw_only=True):
     """How a command ended: the exit status of its kind, and the words for a front that shows one line."""
 
     status: int

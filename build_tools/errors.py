@@ -6,8 +6,11 @@ Codes live in :data:`CODES` alone, so that the reference page, the JSON output a
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
+
+from msgspec.structs import replace
+
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,8 +30,7 @@ class Kind(enum.IntEnum):
     CONFLICT = 7
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Code:
+class Code(Value, frozen=True, kw_only=True):
     """One row of the error table: a stable name, its kind and what it means."""
 
     name: str
@@ -36,8 +38,7 @@ class Code:
     meaning: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Where:
+class Where(Value, frozen=True, kw_only=True):
     """The place an error points at: a file and line, a module, a wheel member or a key."""
 
     file: Path | str | None = None

@@ -14,8 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-import filelock
-
 from build_tools.errors import HipwrightError
 
 if TYPE_CHECKING:
@@ -329,6 +327,8 @@ def hold(path: Path, *, purpose: str, wait: bool, on_wait: Callable[[str], None]
     HipwrightError
         ``locked`` when somebody holds it and ``wait`` is off.
     """
+    import filelock  # noqa: PLC0415 - takes as long as all else here together, and not every command holds something
+
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(path)
     owner = path.with_name(f"{path.name}.holder")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.errors import HipwrightError
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,8 +60,7 @@ _ARCHITECTURES: Final = {"amd64": "x64", "x86_amd64": "x64"}
 _NUMBERS: Final = re.compile(r"\d+")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Installation:
+class Installation(Value, frozen=True, kw_only=True):
     """An installation of Visual Studio or its Build Tools: its folder, name, version, and whether it is a preview."""
 
     folder: str
@@ -73,8 +72,7 @@ class Installation:
         return f"{self.name} {self.version} in {self.folder}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class VisualStudio:
+class VisualStudio(Value, frozen=True, kw_only=True):
     """The compiler environment of Windows, for the builds of a run.
 
     Parameters
@@ -98,8 +96,7 @@ class VisualStudio:
         return {**rest, **self.variables, "PATH": ";".join(filter(None, path))}
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Captured:
+class Captured(Value, frozen=True, kw_only=True):
     """What a run of a batch file told: the environments before and after it, and its own words."""
 
     before: Mapping[str, str]

@@ -12,7 +12,6 @@ may end with 0 after an error and with 1 after none (setuptools 2307, msvc-dev-c
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -34,6 +33,7 @@ from build_tools.builds.developer_prompt import (
 )
 from build_tools.config.windows import windows_table
 from build_tools.errors import HipwrightError
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,8 +50,7 @@ _TOO_LONG: Final = "input line is too long"
 _REDIST: Final = "VCTOOLSREDISTDIR"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Programs:
+class Programs(Value, frozen=True, kw_only=True):
     """The programs that are asked: ``vswhere.exe``, the shell, and the Python that prints an environment."""
 
     vswhere: Path

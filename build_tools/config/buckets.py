@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
+
+from msgspec.structs import replace
 
 from build_tools.config.fields import NonEmpty, Table
 from build_tools.config.load import load_toml
 from build_tools.errors import HipwrightError, Where
+from build_tools.value import Value
 
 __all__ = ["Bucket", "BucketTable", "RunBucket", "bucket_table", "external_folder", "is_repository"]
 
@@ -40,8 +42,7 @@ class _Product(Table, frozen=True, kw_only=True):
     streams: dict[str, NonEmpty]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Bucket:
+class Bucket(Value, frozen=True, kw_only=True):
     """A bucket.
 
     ``role_arn`` may write it; None when that is done by hand. In a ``shared`` one each repository has a folder of its own. One that is
@@ -56,8 +57,7 @@ class Bucket:
     prefix: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunBucket:
+class RunBucket(Value, frozen=True, kw_only=True):
     """The bucket of a run's outputs, and the folder of its repository there: ``owner-repo/``, or empty."""
 
     bucket: Bucket

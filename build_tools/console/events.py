@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
+
+from msgspec import field
+
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,16 +33,14 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
+class Said(Value, frozen=True, kw_only=True):
     """A sentence for people: ordinary talk, or a warning."""
 
     text: str
     level: Literal["talk", "warning"] = "talk"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Annotated:
+class Annotated(Value, frozen=True, kw_only=True):
     """One finding, for renderers that pin such to a run, or to a line of a file of the clone; what shows tables alone has it there."""
 
     text: str
@@ -49,15 +50,13 @@ class Annotated:
     line: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Line:
+class Line(Value, frozen=True, kw_only=True):
     """One output line of a running program, for a live tail."""
 
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Progress:
+class Progress(Value, frozen=True, kw_only=True):
     """So many of a number of like things are done; a live line, and in a log a few lines (:class:`build_tools.console.pace.Pace`).
 
     ``total`` is 0 where nobody knows how many there will be; ``unit`` is what is counted, where the words before do not say it.
@@ -75,15 +74,13 @@ class Progress:
         return f"{self.what}: {count}{f' {self.unit}' if self.unit else ''}"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GroupBegan:
+class GroupBegan(Value, frozen=True, kw_only=True):
     """A piece of work began; what follows belongs to it."""
 
     title: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GroupEnded:
+class GroupEnded(Value, frozen=True, kw_only=True):
     """The piece of work ended, after so many seconds."""
 
     title: str
@@ -91,8 +88,7 @@ class GroupEnded:
     well: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
+class Table(Value, frozen=True, kw_only=True):
     """A result as a table; goes to stdout, and into the job summary on GitHub."""
 
     title: str
@@ -101,22 +97,19 @@ class Table:
     note: str = ""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Printed:
+class Printed(Value, frozen=True, kw_only=True):
     """A result that is a text of its own, such as a script; goes to stdout as it is."""
 
     text: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Summarised:
+class Summarised(Value, frozen=True, kw_only=True):
     """Markdown for the job summary on GitHub, beside the tables that are there anyway; shown nowhere else."""
 
     markdown: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Failed:
+class Failed(Value, frozen=True, kw_only=True):
     """A failure."""
 
     error: HipwrightError
@@ -135,8 +128,7 @@ class Renderer(Protocol):
         """Take down anything live."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Console:
+class Console(Value, frozen=True, kw_only=True):
     """What code talks to; it knows nothing of how things are shown.
 
     Parameters

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from build_tools.config.targets import expand_family, known_targets
 from build_tools.index.snapshots import parsed_version
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,7 @@ _ROCM: Final = re.compile(r"(?:^|\.)(?:dev)?rocm([0-9][0-9a-z]*(?:\.[0-9a-z]+)*?
 _ROCM_PACKAGE: Final = "rocm"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InstallSet:
+class InstallSet(Value, frozen=True, kw_only=True):
     """Packages that belong together: ``family`` is what they are for, None for every GPU; ``targets`` its targets; ``requirements`` are exact."""
 
     family: str | None

@@ -7,13 +7,13 @@ and uv stops at the first index that has a project. They go after the root and t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from build_tools.index import html, json, people
 from build_tools.index.layout import FLAT_PAGE, HTML_TYPE, JSON_TYPE, PEOPLE_PAGE, html_keys, json_keys
 from build_tools.index.snapshots import by_project
 from build_tools.types import ObjectKey
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -28,8 +28,7 @@ PAGES_FORMAT: Final = 1
 _UP_TO_INDEX = "../../"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Page:
+class Page(Value, frozen=True, kw_only=True):
     """One page: its bytes and what it is served as."""
 
     body: bytes

@@ -6,13 +6,13 @@ import gzip
 import io
 import tarfile
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from packaging.utils import InvalidSdistFilename, parse_sdist_filename
 from packaging.version import InvalidVersion, Version
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.value import Value
 from build_tools.wheels.contents import read_dist_info
 from build_tools.wheels.metadata import parse_metadata
 from build_tools.wheels.name import parse_wheel_name
@@ -29,8 +29,7 @@ _LIMIT: Final = 64 << 20
 """Bytes that a source distribution unpacks to at the most: ours hold a few small files."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SideFile:
+class SideFile(Value, frozen=True, kw_only=True):
     """What an index says of a file beyond its bytes: ``project`` is normalised, ``metadata`` are the side file's bytes, if it has one."""
 
     project: str

@@ -9,7 +9,7 @@ from build_tools.options.declare import declare
 __all__ = ["CiOptions"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class CiOptions:
     """What continuous integration starts."""
 

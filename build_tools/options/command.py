@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from build_tools.options.model import OPTIONS
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from build_tools.options.option import Option
@@ -35,8 +35,7 @@ ROCM_FROM: Final = ("rocm-find-links", "rocm-index-url", "rocm-run-id", "rocm-pa
 """Where ROCm's packages come from."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Command:
+class Command(Value, frozen=True, kw_only=True):
     """One command: the front that runs it, what it does, the names of the options it takes, and the stage it ends after.
 
     ``paths`` says what its plain arguments are, files and folders, when it takes any; ``words`` says it of other ones, ``word`` is

@@ -16,7 +16,7 @@ __all__ = ["HowOptions"]
 STAGES: Final = tuple(stage.value for stage in Stage)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class HowOptions:
     """How to work."""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["ImageOptions"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class ImageOptions:
     """Container images: what is in them, what they are called, what makes them."""
 

@@ -18,7 +18,7 @@ ROLES: Final = ("build", "test", "publish")
 """What a machine is for."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class MachineOptions:
     """A machine, an environment that is there, and what is measured in it."""
 

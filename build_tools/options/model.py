@@ -25,7 +25,7 @@ __all__ = ["OPTIONS", "THE_ONE", "Settings", "option_of_variable"]
 
 
 # The fields of the last base come first: that is the order of the help and of the reference page.
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Settings(SuiteOptions, HowOptions, CiOptions, MachineOptions, ImageOptions, WhereOptions, PackageOptions, WhatOptions):
     """The values of all options, and the plain arguments; a command reads those that it takes, the others keep their defaults.
 

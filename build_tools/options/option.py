@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
+
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -36,8 +37,7 @@ GROUPS: Final[Mapping[Group, str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Option:
+class Option(Value, frozen=True, kw_only=True):
     """One option.
 
     ``field_name`` is the field of the settings that holds the value. ``kind`` says how a text becomes a value: ``path`` and ``location`` (a path or a URL) are relative to where they were given;

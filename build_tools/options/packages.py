@@ -10,7 +10,7 @@ from build_tools.options.declare import declare
 __all__ = ["PackageOptions"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class PackageOptions:
     """Where ROCm's packages and others come from."""
 

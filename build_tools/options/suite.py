@@ -11,7 +11,7 @@ from build_tools.options.declare import declare, declared
 __all__ = ["SUITE_OPTIONS", "SuiteOptions"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class SuiteOptions:
     """The suites of tests that sources bring along: which part is run, against what."""
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec.structs import replace
 from packaging.requirements import InvalidRequirement, Requirement
 
 from build_tools.errors import HipwrightError
 from build_tools.types import Stage
 from build_tools.urls import is_unclear
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,8 +37,7 @@ _ON: Final = frozenset({"1", "yes", "on", "true"})
 _OFF: Final = frozenset({"0", "no", "off", "false"})
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Given:
+class Given(Value, frozen=True, kw_only=True):
     """One text that somebody gave for an option, the words for its origin, and the folder it is relative to."""
 
     text: str

@@ -17,7 +17,7 @@ __all__ = ["WhatOptions"]
 STAGES: Final = tuple(stage.value for stage in Stage)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class WhatOptions:
     """What to work on: projects, sources, targets, stages."""
 

@@ -15,7 +15,7 @@ PLATFORMS: Final = tuple(platform.value for platform in Platform)
 RELEASE_TYPES: Final = ("ci", "dev", "nightly", "prerelease", "release")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, init=False, repr=False, eq=False)
 class WhereOptions:
     """Where things lie: folders, stores, runs, channels."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ from build_tools.publish.current import read_current
 from build_tools.publish.run_record import judge_run, settle_run
 from build_tools.publish.upload import carry_out
 from build_tools.publish.upload_plan import plan_upload
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,8 +55,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
 """What is done with a file, as people read it: done, and only planned."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Destination:
+class Destination(Value, frozen=True, kw_only=True):
     """Where an upload goes: a store and a run in it.
 
     ``judged`` is what kind of run it is. ``replace`` tells whether other bytes may take the place of a published name, ``reason`` why,

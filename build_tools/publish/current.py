@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -17,6 +16,7 @@ from build_tools.index.snapshots import by_filename, by_project, parsed_version
 from build_tools.receipts.record import from_json, newer_schema, to_json
 from build_tools.receipts.snapshot import ShownPages, Snapshot
 from build_tools.stores.base import parse_key
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from build_tools.receipts.snapshot import Change
@@ -60,8 +60,7 @@ _RECENT: Final[OrderedDict[Sha256, Snapshot]] = OrderedDict()
 _MOST_RECENT: Final = 4
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Current:
+class Current(Value, frozen=True, kw_only=True):
     """A snapshot as it was read, with the digest of its bytes, its name in the history; ``etag`` is None when the index has none yet."""
 
     snapshot: Snapshot

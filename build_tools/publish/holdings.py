@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest
 from build_tools.index.layout import DIST, metadata_key
 from build_tools.stores.base import LISTED_AT_ONCE
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +27,7 @@ _FEW: Final = 16
 """Up to so many files are asked for one by one, and proved by their SHA-256; above, by what a listing says."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Holdings:
+class Holdings(Value, frozen=True, kw_only=True):
     """What of some files a store has; ``sizes`` are the bytes of each object by its key, None where each is asked for."""
 
     store: Store

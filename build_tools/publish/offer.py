@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from build_tools import digest
@@ -12,6 +11,7 @@ from build_tools.errors import HipwrightError
 from build_tools.index.layout import metadata_key
 from build_tools.index.sidecar import read_sdist, read_side_file
 from build_tools.receipts.snapshot import IndexedFile
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,8 +29,7 @@ Judged = Literal["before", "outline", "whole"]
 """How a wheel is judged; see :func:`offer_file`."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Offer:
+class Offer(Value, frozen=True, kw_only=True):
     """A file that is to be published.
 
     ``metadata`` are the side file's bytes, None when the file has none. ``opened`` gives the file on this disk for the time of a

@@ -16,7 +16,6 @@ import hashlib
 import itertools
 import secrets
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest, files
@@ -31,6 +30,7 @@ from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.shown import entered, finished, read_shown, snapshots_of, write_shown
 from build_tools.publish.transfer import all_of
 from build_tools.stores.base import LISTED_AT_ONCE, ObjectInfo
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -121,8 +121,7 @@ def _stale(desk: _Desk, shown: ShownPages, current: Current) -> frozenset[str] |
     return found
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Desk:
+class _Desk(Value, frozen=True, kw_only=True):
     """One publisher of pages: where it writes, by which name it enters what it does, and whether it asks for every page."""
 
     store: Store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest
@@ -13,6 +12,7 @@ from build_tools.publish.current import put_new
 from build_tools.publish.transfer import all_of
 from build_tools.receipts.provenance import Paper, ProvenanceSet
 from build_tools.receipts.record import to_json
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -32,8 +32,7 @@ __all__ = ["PaperFile", "Papers", "bind_papers", "put_papers"]
 _TYPE: Final = "application/json"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PaperFile:
+class PaperFile(Value, frozen=True, kw_only=True):
     """A paper: its name, what it is, and its bytes."""
 
     name: str
@@ -41,8 +40,7 @@ class PaperFile:
     data: bytes
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Papers:
+class Papers(Value, frozen=True, kw_only=True):
     """The papers of a set: ``record`` lists them, and the digest of its bytes names the set."""
 
     record: ProvenanceSet

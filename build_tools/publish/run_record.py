@@ -5,7 +5,6 @@ Whether a later attempt may put other bytes under a name depends on the release 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -15,6 +14,7 @@ from build_tools.errors import HipwrightError, Where
 from build_tools.publish.current import ASK_EVERY_TIME
 from build_tools.receipts.record import from_json, to_json
 from build_tools.receipts.run import RunRecord
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +28,7 @@ _TYPE: Final = "application/json"
 _TRIES: Final = 20
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class JudgedRun:
+class JudgedRun(Value, frozen=True, kw_only=True):
     """What kind of run a run is; ``written`` tells whether that is what is written down, ``etag`` is of what was there, None for nothing."""
 
     record: RunRecord

@@ -9,7 +9,6 @@ one that is only slow may still write.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -20,6 +19,7 @@ from build_tools.index.plan import PAGES_FORMAT
 from build_tools.publish.current import ASK_EVERY_TIME
 from build_tools.receipts.record import from_json, to_json
 from build_tools.receipts.snapshot import PageWriter, ShownPages
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from build_tools.stores.base import Store
@@ -37,8 +37,7 @@ _MOST_WRITERS: Final = 16
 _TYPE: Final = "application/json"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Shown:
+class Shown(Value, frozen=True, kw_only=True):
     """What the pages show as it was read; ``etag`` is None when the index does not say yet."""
 
     pages: ShownPages

@@ -15,6 +15,7 @@ from build_tools.errors import HipwrightError
 from build_tools.index.layout import metadata_key
 from build_tools.publish.current import FOR_EVER, put_new
 from build_tools.publish.holdings import AT_ONCE
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,8 +40,7 @@ _SOON: Final = 1.0
 """Seconds after which a rate says something."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Transfer:
+class Transfer(Value, frozen=True, kw_only=True):
     """A file that is put under a key relative to the index: its bytes, its side file, or both."""
 
     offer: Offer

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import collections
-import dataclasses
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
@@ -19,6 +17,7 @@ from build_tools.publish.retired import key_beside, retired_by_filename
 from build_tools.publish.shown import read_shown
 from build_tools.publish.transfer import Transfer, taken
 from build_tools.types import ObjectKey
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,8 +35,7 @@ __all__ = ["Action", "FilePlan", "UploadPlan", "plan_upload", "refuse_retired", 
 Action = Literal["publish", "keep", "supersede"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FilePlan:
+class FilePlan(Value, frozen=True, kw_only=True):
     """What becomes of a file: ``key`` is where its bytes are or will be, relative to the index; the rest says what of it is sent."""
 
     offer: Offer
@@ -47,8 +45,7 @@ class FilePlan:
     side_file: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class UploadPlan:
+class UploadPlan(Value, frozen=True, kw_only=True):
     """What an upload does.
 
     ``rows`` are the index's rows of its files as they will be; ``after`` is the snapshot, when no other publisher comes between.
@@ -210,7 +207,7 @@ def _with_papers(
     made = make(lacking)
     name = made.digest
     return tuple(
-        dataclasses.replace(one, offer=dataclasses.replace(one.offer, provenance=name)) if lacks(one) else one for one in files
+        structs.replace(one, offer=structs.replace(one.offer, provenance=name)) if lacks(one) else one for one in files
     ), made
 
 

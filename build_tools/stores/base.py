@@ -5,11 +5,11 @@ The interface is the part of S3 that publishing needs, so that a folder and a bu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from build_tools.errors import HipwrightError
 from build_tools.types import ObjectKey, Sha256
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,8 +26,7 @@ _ALWAYS_FORBIDDEN = frozenset("\\")
 _MAXIMUM_BYTES = 1024
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Abilities:
+class Abilities(Value, frozen=True, kw_only=True):
     """What a store can do beyond what every store does; what one cannot, the store itself makes up for or refuses.
 
     Parameters
@@ -49,8 +48,7 @@ READ_ONLY: Final = Abilities()
 """What a store can that is only read: nothing is found out about it."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Listed:
+class Listed(Value, frozen=True, kw_only=True):
     """An object as a listing shows it; ``size`` in bytes, ``etag`` as :class:`ObjectInfo` has it, None where a listing does not tell."""
 
     key: ObjectKey
@@ -58,8 +56,7 @@ class Listed:
     etag: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ObjectInfo:
+class ObjectInfo(Value, frozen=True, kw_only=True):
     """What a store knows about an object.
 
     ``etag`` changes when the bytes change and is what conditional writes compare. ``sha256`` is of the whole object; None when it
@@ -74,8 +71,7 @@ class ObjectInfo:
     cache_seconds: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Content:
+class Content(Value, frozen=True, kw_only=True):
     """An object's bytes together with what the store knew about exactly these bytes."""
 
     data: bytes

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
 from build_tools.stores.reading import read_pieces
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,8 +47,7 @@ class Body(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _BytesBody:
+class _BytesBody(Value, frozen=True, kw_only=True):
     """Bytes in memory."""
 
     name: str
@@ -70,8 +69,7 @@ class _BytesBody:
             yield self.data[start : start + length]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _FileBody:
+class _FileBody(Value, frozen=True, kw_only=True):
     """Bytes in a file."""
 
     path: Path
@@ -96,8 +94,7 @@ class _FileBody:
             raise _unreadable(self.path, error) from error
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StoredBody:
+class StoredBody(Value, frozen=True, kw_only=True):
     """Bytes that another store has, read piece by piece, on where a connection broke."""
 
     store: Store

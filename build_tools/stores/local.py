@@ -13,7 +13,6 @@ import mimetypes
 import os
 import secrets
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 from urllib.parse import quote
@@ -28,6 +27,7 @@ from build_tools.stores.body import StoredBody, body_of, prove_bytes
 from build_tools.stores.copying import meant_object
 from build_tools.stores.reading import SMALL_BYTES, bounded, nothing_there, too_large
 from build_tools.types import ObjectKey, Sha256
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -56,16 +56,14 @@ class _Note(Record, frozen=True, kw_only=True):
     cache_seconds: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Served:
+class _Served(Value, frozen=True, kw_only=True):
     """How an object is served."""
 
     content_type: str
     cache_seconds: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Condition:
+class _Condition(Value, frozen=True, kw_only=True):
     """What must hold for a write to be carried out."""
 
     if_absent: bool

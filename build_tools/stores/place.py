@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["RunPlace", "runs_for_fork"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunPlace:
+class RunPlace(Value, frozen=True, kw_only=True):
     """A store, and the layout of one run's outputs in it."""
 
     store: Store

@@ -14,6 +14,7 @@ from build_tools.errors import HipwrightError
 from build_tools.index.layout import DIST, FLAT_PAGE, SIMPLE
 from build_tools.stores.base import join_key, parse_key
 from build_tools.types import Platform
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from build_tools.stores.base import Store
@@ -73,8 +74,7 @@ class IndexFolder:
         return store.url(self.find_links_key)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunOutputs:
+class RunOutputs(Value, frozen=True, kw_only=True):
     """The outputs of one run.
 
     Parameters

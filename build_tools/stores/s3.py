@@ -10,9 +10,10 @@ import contextlib
 import functools
 import io
 import threading
-from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import quote
+
+from msgspec.structs import replace
 
 from build_tools import digest
 from build_tools.errors import HipwrightError

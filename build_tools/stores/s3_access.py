@@ -148,6 +148,7 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
     from botocore import UNSIGNED  # noqa: PLC0415
     from botocore.config import Config  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415
+    from botocore.handlers import add_expect_header  # noqa: PLC0415
 
     session = botocore.session.Session()
     session.register_component("data_loader", loader())
@@ -187,6 +188,8 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
     except ValueError as error:
         message = f"{redact(server or '')} is no address of an S3 server: {error}"
         raise HipwrightError("store-unusable", message, hint=_NO_ADDRESS) from error
+    # To ask whether bytes are wanted takes a turn of its own for each object; names that are taken are known before.
+    client.meta.events.unregister("before-call.s3", add_expect_header)
     client.meta.events.register("choose-signer.s3", lambda **_: UNSIGNED if _UNSIGNED.get() else None)
     for operation in ("PutObject", "CopyObject"):
         client.meta.events.register(f"needs-retry.s3.{operation}", _pause_of_race)

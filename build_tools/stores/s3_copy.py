@@ -8,7 +8,6 @@ there, all others in parts that become the object at once, under the condition.
 from __future__ import annotations
 
 import concurrent.futures
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +15,7 @@ from build_tools.errors import HipwrightError
 from build_tools.stores.s3_access import code_of, status_of
 from build_tools.stores.s3_put import in_parts
 from build_tools.stores.s3_resume import Journal
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,8 +34,7 @@ COPIED_AT_ONCE: Final = 1 << 30
 _AT_ONCE: Final = 6
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Origin:
+class Origin(Value, frozen=True, kw_only=True):
     """The object that is copied, as it must still be: its bucket and key, its etag, SHA-256, and size in bytes, which is not 0."""
 
     bucket: str

@@ -6,7 +6,6 @@ whether the copy is. Nothing is written over for it: a copy that turns out to be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from build_tools.stores.s3_access import code_behind, status_of
 from build_tools.stores.s3_connection import GONE
 from build_tools.stores.s3_put import sha256_of_checksum
 from build_tools.stores.s3_read import info_of
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["KeptCopy"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KeptCopy:
+class KeptCopy(Value, frozen=True, kw_only=True):
     """A copy to make.
 
     Parameters

@@ -15,7 +15,6 @@ import filelock
 from build_tools import digest, files
 from build_tools.errors import HipwrightError
 from build_tools.receipts.record import Record, read_record, to_json
-from build_tools.types import Sha256
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -29,11 +28,11 @@ _MOST_LISTED: Final = 1000
 
 
 class Part(Record, frozen=True, kw_only=True):
-    """A part that the server took: its number, what the server calls its bytes, what they are, and how many."""
+    """A part that the server took: its number, what the server calls its bytes, their CRC-32 as S3 writes it, and how many they are."""
 
     number: int
     etag: str
-    sha256: Sha256
+    crc32: str
     size: int
 
 

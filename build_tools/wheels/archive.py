@@ -11,12 +11,12 @@ import collections
 import struct
 import zipfile
 import zlib
-from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from build_tools.errors import HipwrightError, Where
+from build_tools.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -62,8 +62,7 @@ _BOMB_RATIO: Final = 200
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Fault:
+class Fault(Value, frozen=True, kw_only=True):
     """One thing that is wrong with an archive, and the member that it concerns."""
 
     message: str
@@ -113,8 +112,7 @@ class Content(Protocol):
         """How it is compressed."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Directory:
+class Directory(Value, frozen=True, kw_only=True):
     """What the central directory lists, in its order, and what is wrong with the archive's frame."""
 
     members: tuple[Member, ...]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import collections
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
+
+import msgspec
 
 from build_tools.digest import of_file
 from build_tools.errors import HipwrightError, Where
 from build_tools.shown import shown
+from build_tools.value import Value
 from build_tools.wheels.archive import Directory, Fault, Member, find_framed, read_directory, read_member
 from build_tools.wheels.record import STRONG_HASHES, encode_hash, parse_record
 
@@ -74,8 +77,7 @@ def _weight(member: Member) -> int:
     return member.size + _OF_MEMBER
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WheelContents:
+class WheelContents(Value, frozen=True, kw_only=True):
     """Everything that the checks ask about a wheel's bytes.
 
     ``hashes`` holds, for each member in the order of ``members``, its hash as ``RECORD`` spells one (``sha256=…``), by the algorithm
@@ -93,8 +95,8 @@ class WheelContents:
     dist_info: tuple[str, ...]
     texts: Mapping[str, bytes]
     faults: tuple[Fault, ...]
-    asked: Mapping[str, bytes] = field(default_factory=dict)
-    seen: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    asked: Mapping[str, bytes] = msgspec.field(default_factory=dict)
+    seen: Mapping[str, Mapping[str, object]] = msgspec.field(default_factory=dict)
 
     @property
     def filename(self) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import email.parser
 import email.policy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from packaging.metadata import InvalidMetadata, Metadata, parse_email
@@ -15,6 +14,7 @@ from packaging.utils import NormalizedName, canonicalize_name
 
 from build_tools.errors import HipwrightError
 from build_tools.shown import shown
+from build_tools.value import Value
 from build_tools.wheels.limits import MOST_TAGS, absurd_number, read_tags
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["CoreMetadata", "WheelFields", "parse_metadata", "parse_wheel_fields", "render_wheel_fields"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CoreMetadata:
+class CoreMetadata(Value, frozen=True, kw_only=True):
     """What ``METADATA`` says: the name and version, what it requires, and of which Python.
 
     ``oddities`` are faults in fields that no installer goes by, such as one that the stated metadata version does not have.
@@ -45,8 +44,7 @@ class CoreMetadata:
         return canonicalize_name(self.name)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WheelFields:
+class WheelFields(Value, frozen=True, kw_only=True):
     """What ``WHEEL`` says: the format's version, who made the wheel, whether it is pure, its tags and its build tag."""
 
     wheel_version: str

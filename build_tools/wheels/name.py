@@ -6,7 +6,6 @@ The rules are those of the binary distribution format (PEP 427, PEP 425, PEP 440
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from packaging.utils import InvalidWheelFilename, NormalizedName, canonicalize_name, parse_wheel_filename
@@ -14,6 +13,7 @@ from packaging.version import InvalidVersion
 
 from build_tools.errors import HipwrightError, Where
 from build_tools.types import Platform
+from build_tools.value import Value
 from build_tools.wheels.limits import MOST_TAGS, absurd_number, count_of_tags, read_version
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ _ALLOWED: Final = re.compile(r"[A-Za-z0-9._+!-]+\.whl")
 _BUILD: Final = re.compile(r"[0-9][A-Za-z0-9_.]*")
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WheelName:
+class WheelName(Value, frozen=True, kw_only=True):
     """The parts of a wheel's file name: as they are spelled, and as they are meant.
 
     ``distribution``, ``version``, ``build`` and the three tag fields are the text between the hyphens; ``build`` is empty without

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
 from packaging.version import InvalidVersion, Version
 
 from build_tools.errors import HipwrightError
@@ -78,7 +79,7 @@ def rewrite_wheel(
     old = source if isinstance(source, PackedWheel) else open_wheel(source)
     metadata = edit_metadata(old.metadata, version=_normal(version), requires=requires)
     fields = parse_wheel_fields(old.wheel)
-    wheel = render_wheel_fields(replace(fields, tags=frozenset(tags))) if tags else old.wheel
+    wheel = render_wheel_fields(msgspec.structs.replace(fields, tags=frozenset(tags))) if tags else old.wheel
     filename = _new_filename(old.name, _normal(version), tags)
     name = parse_wheel_name(filename)
     entries = {_renamed(entry.name, old.name, name): entry for entry in old.entries.values()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import tomllib
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -52,7 +53,7 @@ class Bucket:
         named["UploadId"] = self.s3.create_multipart_upload(**named, **more)["UploadId"]
         parts = []
         for number, size in enumerate(sizes, start=1):
-            checksum = {"ChecksumSHA256": base64_of(bytes(size))} if more else {}
+            checksum = {"ChecksumCRC32": crc32_of(bytes(size))} if more else {}
             answer = self.s3.upload_part(**named, PartNumber=number, Body=bytes(size), **checksum)
             parts.append({"PartNumber": number, "ETag": answer["ETag"], **checksum})
         return {**named, "MultipartUpload": {"Parts": parts}}
@@ -71,6 +72,10 @@ class Bucket:
 
 def base64_of(data: bytes) -> str:
     return base64.b64encode(hashlib.sha256(data).digest()).decode()
+
+
+def crc32_of(data: bytes) -> str:
+    return base64.b64encode(zlib.crc32(data).to_bytes(4, "big")).decode()
 
 
 def status(ask: Callable[[], Any]) -> str:
@@ -130,9 +135,9 @@ def small_part(bucket: Bucket) -> str:
 
 
 def checksums_of_listed_parts(bucket: Bucket) -> str:
-    begun = bucket.upload("listed", 9, ChecksumAlgorithm="SHA256")
+    begun = bucket.upload("listed", 9, ChecksumAlgorithm="CRC32")
     del begun["MultipartUpload"]
-    return str(bucket.s3.list_parts(**begun)["Parts"][0].get("ChecksumSHA256") == base64_of(bytes(9)))
+    return str(bucket.s3.list_parts(**begun)["Parts"][0].get("ChecksumCRC32") == crc32_of(bytes(9)))
 
 
 def upload_that_is_gone(bucket: Bucket) -> str:
@@ -173,14 +178,20 @@ def checksum_of_a_copy(bucket: Bucket) -> str:
 
 
 def checksum_of_parts(bucket: Bucket) -> str:
-    bucket.s3.complete_multipart_upload(**bucket.upload("composite", 9, ChecksumAlgorithm="SHA256"))
+    bucket.s3.complete_multipart_upload(**bucket.upload("composite", 9, ChecksumAlgorithm="CRC32"))
     head = bucket.s3.head_object(Bucket=bucket.name, Key="composite", ChecksumMode="ENABLED")
-    kind = "of parts" if head["ChecksumSHA256"].endswith("-1") else "bare"
+    kind = "of parts" if head["ChecksumCRC32"].endswith("-1") else "bare"
     return f"{head.get('ChecksumType')}, {kind}"
 
 
 def wrong_checksum(bucket: Bucket) -> str:
     return status(lambda: bucket.put("damaged", ChecksumSHA256=base64_of(b"others")))
+
+
+def wrong_checksum_of_a_part(bucket: Bucket) -> str:
+    begun = bucket.upload("damaged-part", ChecksumAlgorithm="CRC32")
+    del begun["MultipartUpload"]
+    return status(lambda: bucket.s3.upload_part(**begun, PartNumber=1, Body=b"bytes", ChecksumCRC32=crc32_of(b"others")))
 
 
 def checksum_of_an_object(bucket: Bucket) -> str:
@@ -235,6 +246,7 @@ AMAZON: Final[dict[Callable[[Bucket], str], str]] = {
     checksum_of_a_copy: "True",
     checksum_of_parts: "COMPOSITE, of parts",
     wrong_checksum: "400",
+    wrong_checksum_of_a_part: "400",
     checksum_of_an_object: "True",
     wrong_secret: "403",
     write_of_nobody: "403",

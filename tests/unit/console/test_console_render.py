@@ -6,11 +6,11 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
+from msgspec.structs import replace
 
 from build_tools.console.events import Console, Table
 from build_tools.console.pace import Pace

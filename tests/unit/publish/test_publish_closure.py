@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -97,7 +96,7 @@ def test_what_is_not_owned_and_comes_along_or_is_there_needs_no_word() -> None:
 
 
 def test_a_side_file_that_cannot_be_read_is_an_error() -> None:
-    broken = dataclasses.replace(TORCH, metadata=b"Name: torch\nRequires-Dist: ===\n")
+    broken = msgspec.structs.replace(TORCH, metadata=b"Name: torch\nRequires-Dist: ===\n")
     with pytest.raises(HipwrightError) as caught:
         unmet(broken)
     assert caught.value.code.name == "bad-wheel"
