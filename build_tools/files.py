@@ -251,7 +251,11 @@ def append_text(path: Path, text: str) -> None:
                 text = text if stream.read(1) == b"\n" else f"\n{text}"
             stream.write(text.encode())
     except OSError as error:
-        raise HipwrightError("folder-not-writable", f"cannot write {path}: {error.strerror}") from error
+        raise HipwrightError(
+            "folder-not-writable",
+            f"cannot write {path}: {error.strerror}",
+            hint="see who may write there, and whether its disk is full",
+        ) from error
 
 
 def remove_tree(path: Path) -> None:

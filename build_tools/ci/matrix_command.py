@@ -78,7 +78,9 @@ def matrix(workplace: Workplace, *, built_before: Callable[[Project, Sequence[Pr
     left_out = (*(LeftOut(what=name, reason=reason) for name, reason in unwanted.items()), *found.left_out)
     if not found.jobs and kept:
         reasons = "; ".join(f"{one.what}: {one.reason}" for one in left_out) or "the options leave none"
-        raise HipwrightError("empty-matrix", f"no job is left for {settings.matrix_for}: {reasons}")
+        message = f"no job is left for {settings.matrix_for}: {reasons}"
+        hint = "ask for others with --projects, --python or --gpu-family; what there is stands in build_tools/config/data/matrix.toml"
+        raise HipwrightError("empty-matrix", message, hint=hint)
     twice = sorted(name for name, times in Counter(job["id"] for job in found.jobs).items() if times > 1)
     if twice:
         raise HipwrightError(

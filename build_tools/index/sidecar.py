@@ -58,7 +58,12 @@ def read_side_file(wheel: Path, data: bytes | None = None) -> SideFile:
     metadata = _parsed(data, wheel, "METADATA")
     if (metadata.project, metadata.version) != (name.project, Version(name.version)):
         message = f"{wheel.name} holds the metadata of {metadata.project} {metadata.version}"
-        raise HipwrightError("bad-wheel", message, where=Where(file=wheel, member="METADATA"))
+        raise HipwrightError(
+            "bad-wheel",
+            message,
+            where=Where(file=wheel, member="METADATA"),
+            hint="give the file the name that its metadata says, or build it again",
+        )
     return SideFile(project=name.project, version=str(metadata.version), requires_python=metadata.requires_python, metadata=data)
 
 
@@ -74,13 +79,20 @@ def read_sdist(sdist: Path) -> SideFile:
         name, version = parse_sdist_filename(sdist.name)
     except (InvalidSdistFilename, InvalidVersion):
         message = f"{sdist.name!r} is no source distribution's file name"
-        raise HipwrightError("bad-wheel", message, where=Where(file=sdist)) from None
+        raise HipwrightError(
+            "bad-wheel", message, where=Where(file=sdist), hint="name it NAME-VERSION.tar.gz, or leave it out"
+        ) from None
     if not sdist.is_file():
-        raise HipwrightError("no-wheel", f"there is no {sdist}", where=Where(file=sdist))
+        raise HipwrightError("no-wheel", f"there is no {sdist}", where=Where(file=sdist), hint="build it first")
     metadata = _parsed(_package_info(sdist), sdist, "PKG-INFO")
     if (metadata.project, metadata.version) != (name, version):
         message = f"{sdist.name} holds the metadata of {metadata.project} {metadata.version}"
-        raise HipwrightError("bad-wheel", message, where=Where(file=sdist, member="PKG-INFO"))
+        raise HipwrightError(
+            "bad-wheel",
+            message,
+            where=Where(file=sdist, member="PKG-INFO"),
+            hint="give the file the name that its metadata says, or build it again",
+        )
     return SideFile(project=name, version=str(metadata.version), requires_python=metadata.requires_python, metadata=None)
 
 
@@ -101,13 +113,17 @@ def _package_info(sdist: Path) -> bytes:
         with gzip.open(sdist) as stream:
             data = stream.read(_LIMIT + 1)
         if len(data) > _LIMIT:
-            raise HipwrightError("bad-wheel", f"{sdist.name} holds more than {_LIMIT} bytes", where=Where(file=sdist))
+            raise HipwrightError(
+                "bad-wheel", f"{sdist.name} holds more than {_LIMIT} bytes", where=Where(file=sdist), hint="build it again"
+            )
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
             for member in tar:
                 if member.isfile() and member.name == wanted and (content := tar.extractfile(member)) is not None:
                     found = content.read()
     except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
-        raise HipwrightError("bad-wheel", f"{sdist.name} cannot be read: {error}", where=Where(file=sdist)) from error
+        raise HipwrightError(
+            "bad-wheel", f"{sdist.name} cannot be read: {error}", where=Where(file=sdist), hint="build it or fetch it again"
+        ) from error
     if found is None:
-        raise HipwrightError("bad-wheel", f"{sdist.name} has no {wanted}", where=Where(file=sdist))
+        raise HipwrightError("bad-wheel", f"{sdist.name} has no {wanted}", where=Where(file=sdist), hint="build it again")
     return found

@@ -149,7 +149,11 @@ def _base(place: Workplace) -> BaseListing:
     """
     base = _base_of(place)
     if base.no_index and not base.find_links:
-        raise HipwrightError("source-unreachable", "the settings of pip name no index and no folder")
+        raise HipwrightError(
+            "source-unreachable",
+            "the settings of pip name no index and no folder",
+            hint="name one with --index-url, or --find-links",
+        )
     place.console.say("resolving with the base index")
     return base_listing(base)
 

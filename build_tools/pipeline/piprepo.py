@@ -17,7 +17,7 @@ from build_tools.errors import HipwrightError
 from build_tools.files import temporary_folder
 from build_tools.index.layout import HTML_TYPE, SIMPLE, SNAPSHOT
 from build_tools.pipeline.uploading import SHOWN_COLUMNS, shown_rows
-from build_tools.publish.current import ASK_EVERY_TIME
+from build_tools.publish.current import ASK_EVERY_TIME, PUBLISH_AGAIN
 from build_tools.publish.run_files import plan_run_files, put_run_files
 from build_tools.types import ObjectKey
 from build_tools.wheels.name import parse_wheel_name
@@ -65,7 +65,11 @@ def publish_by_piprepo(
     """
     settings, store = workplace.settings, target.store
     if target.reason is not None:
-        raise HipwrightError("option-conflict", "an index of piprepo's keeps no older bytes, so --replace has no place in it")
+        raise HipwrightError(
+            "option-conflict",
+            "an index of piprepo's keeps no older bytes, so --replace has no place in it",
+            hint="leave --replace out, or --index-format",
+        )
     if store.head(place.key(SNAPSHOT)) is not None:
         message = f"{store.url(place.prefix)} holds an index of hipwright's own, and piprepo would write pages over it"
         raise HipwrightError("option-conflict", message, hint="leave --index-format out, or name another --artifact-group")
@@ -154,7 +158,11 @@ def _bring_pages(store: Store, place: IndexFolder, workplace: Workplace) -> None
         # The root names the projects, so it comes last.
         if _put_pages(store, place, sorted(pages.items(), key=lambda page: page[0] == _ROOT)) and _names(store, place) == names:
             return
-    raise HipwrightError("write-conflict", f"the pages at {store.url(place.prefix)} did not stand still for {_TRIES} tries")
+    raise HipwrightError(
+        "write-conflict",
+        f"the pages at {store.url(place.prefix)} did not stand still for {_TRIES} tries",
+        hint=PUBLISH_AGAIN,
+    )
 
 
 def _put_pages(store: Store, place: IndexFolder, pages: Iterable[tuple[str, bytes]]) -> bool:

@@ -83,7 +83,7 @@ def _served(workplace: Workplace) -> tuple[Served, ...]:
     if not platforms:
         listed = ", ".join(one.name for one in table.platform)
         message = f"the deps index serves {listed}, not {settings.platform}"
-        raise HipwrightError("bad-option-value", message)
+        raise HipwrightError("bad-option-value", message, hint="leave --platform out, or name one that it serves")
     return tuple(served(python, platform) for platform in platforms for python in settings.python or table.pythons)
 
 

@@ -51,7 +51,9 @@ def upload_rocm_packages(workplace: Workplace) -> dict[str, Any]:
     dist, receipt = packages_receipt(settings.packages_dir)
     if settings.platform is not None and receipt.platform is not workplace.meant_platform:
         message = f"the packages are for {receipt.platform}, and --platform says {settings.platform}"
-        raise HipwrightError("option-conflict", message)
+        raise HipwrightError(
+            "option-conflict", message, hint="leave --platform out, or name the packages of that platform with --packages-dir"
+        )
     group = settings.artifact_group
     if group is None:
         groups = " or ".join(_groups(receipt)) or "NAME"

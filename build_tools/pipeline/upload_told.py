@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from build_tools.counted import counted
 from build_tools.pipeline.publishing import wheel_install_lines
 from build_tools.pipeline.uploading import SHOWN_COLUMNS, file_rows, shown_rows
+from build_tools.types import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from build_tools.types import ObjectKey
     from build_tools.workplace import Workplace
 
-__all__ = ["tell_upload"]
+__all__ = ["paper_lines", "tell_upload"]
 
 _INSTALLED: Final = 4
 """Requirements that lines which install are shown of; of more, a person knows which they want."""
@@ -75,7 +76,7 @@ def _tell(document: Mapping[str, Any], workplace: Workplace) -> None:
         )
     provenance = document["provenance"]
     if provenance is not None:
-        lines.append(f"papers: {', '.join(provenance['papers'])}")
+        lines += paper_lines(provenance["papers"])
         lines += [f"missing: {line}" for line in provenance["missing"]]
     count = len(document["writes"])
     if count or dry:
@@ -87,6 +88,29 @@ def _tell(document: Mapping[str, Any], workplace: Workplace) -> None:
     lines += [line[way] for line in document["install"].values() for way in ("pip", "setup_venv")]
     title = f"Wheels of the run {document['run_id']} for {document['artifact_group']}"
     workplace.console.table(title, SHOWN_COLUMNS, shown_rows(document["files"], dry=dry), note="\n".join(lines))
+
+
+def paper_lines(names: Iterable[str]) -> list[str]:
+    """Return the papers of a set as lines for people: those of the whole set, then of each build its receipts, then check reports.
+
+    >>> paper_lines(["receipt-torch-build.json", "sbom.cdx.json", "receipt-torch-base-patches.json", "check-report-torch.json"])
+    ['papers: sbom.cdx.json', 'receipts of torch: build, base-patches', 'check reports of: torch']
+    """
+    whole: list[str] = []
+    receipts: dict[str, list[str]] = {}
+    reports: list[str] = []
+    for name in names:
+        stem = name.removesuffix(".json")
+        stage = next((stage for stage in Stage if stem.startswith("receipt-") and stem.endswith(f"-{stage}")), None)
+        if stage is not None:
+            receipts.setdefault(stem.removeprefix("receipt-").removesuffix(f"-{stage}"), []).append(stage)
+        elif stem.startswith("check-report-"):
+            reports.append(stem.removeprefix("check-report-"))
+        else:
+            whole.append(name)
+    lines = [f"papers: {', '.join(whole)}"] if whole else []
+    lines += [f"receipts of {label}: {', '.join(stages)}" for label, stages in receipts.items()]
+    return [*lines, f"check reports of: {', '.join(reports)}"] if reports else lines
 
 
 def _may(document: Mapping[str, Any]) -> str:

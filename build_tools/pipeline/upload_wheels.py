@@ -83,7 +83,11 @@ def _refuse_twins(wheels: Sequence[Path]) -> None:
     for wheel in wheels:
         twins = [str(other) for other in wheels if other.name == wheel.name]
         if len(twins) > 1:
-            raise HipwrightError("several-wheels", f"{wheel.name} is named {len(twins)} times: {', '.join(twins)}")
+            raise HipwrightError(
+                "several-wheels",
+                f"{wheel.name} is named {len(twins)} times: {', '.join(twins)}",
+                hint="name the file that is meant, or the folder that has it",
+            )
 
 
 def _platform(wheels: Sequence[Path], workplace: Workplace) -> Platform:
@@ -104,7 +108,12 @@ def _offers(wheels: Sequence[Path], target: Destination, place: IndexFolder, wor
     try:
         total = sum(wheel.stat().st_size for wheel in wheels)
     except OSError as error:
-        raise HipwrightError("no-wheel", f"a wheel cannot be read: {error}", where=Where(file=str(error.filename))) from error
+        raise HipwrightError(
+            "no-wheel",
+            f"a wheel cannot be read: {error}",
+            where=Where(file=str(error.filename)),
+            hint="see who may read it, or leave it out",
+        ) from error
     known = KnownDigests(workplace.cache, believed=not workplace.settings.verify)
     meter = Meter(what="reading wheels", total=total, progress=workplace.console.progress)
 
@@ -115,7 +124,12 @@ def _offers(wheels: Sequence[Path], target: Destination, place: IndexFolder, wor
             offer = offer_file(wheel, sha256=sha256, judged=judged)
             known.found_sound(wheel)
         except OSError as error:
-            raise HipwrightError("no-wheel", f"{wheel} cannot be read: {error.strerror}", where=Where(file=wheel)) from error
+            raise HipwrightError(
+                "no-wheel",
+                f"{wheel} cannot be read: {error.strerror}",
+                where=Where(file=wheel),
+                hint="see who may read it, or leave it out",
+            ) from error
         meter.add(offer.size)
         return offer
 

@@ -15,7 +15,7 @@ from build_tools import digest
 from build_tools.errors import HipwrightError
 from build_tools.index import layout
 from build_tools.index.snapshots import by_filename
-from build_tools.publish.current import FOR_EVER, put_new
+from build_tools.publish.current import FOR_EVER, NOT_KEPT, put_new
 from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.offer import offer_indexed
 from build_tools.publish.retired import key_beside, retired_by_filename
@@ -183,7 +183,11 @@ def _copy(one: FileCopy, route: Route) -> None:
             raise HipwrightError("name-taken", message, hint="look who else promotes into the channel") from error
         return
     if info.size != one.row.size or info.sha256 not in {None, one.row.sha256}:
-        raise HipwrightError("output-changed", f"the copy {key} in {route.target.address} is not what was copied")
+        raise HipwrightError(
+            "output-changed",
+            f"the copy {key} in {route.target.address} is not what was copied",
+            hint=NOT_KEPT,
+        )
 
 
 def _put_side(route: Route, key: ObjectKey, data: bytes) -> None:
@@ -227,7 +231,11 @@ def _proved(route: Route, key: ObjectKey, sha256: Sha256) -> bytes:
         message = f"{route.origin.key(key)}, which says where these wheels come from, is gone from {route.source.address}"
         raise HipwrightError("nothing-published", message, hint="publish the wheels again, with their papers")
     if digest.of_bytes(content.data) != sha256:
-        raise HipwrightError("output-changed", f"{route.origin.key(key)} in {route.source.address} is not what its name says")
+        raise HipwrightError(
+            "output-changed",
+            f"{route.origin.key(key)} in {route.source.address} is not what its name says",
+            hint="publish the wheels again as another run, with their papers",
+        )
     return content.data
 
 

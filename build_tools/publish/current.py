@@ -28,6 +28,8 @@ __all__ = [
     "ASK_EVERY_TIME",
     "FOR_EVER",
     "NAME_IT",
+    "NOT_KEPT",
+    "PUBLISH_AGAIN",
     "Current",
     "is_still",
     "nothing_published",
@@ -37,6 +39,12 @@ __all__ = [
     "read_snapshot",
     "swap",
 ]
+
+PUBLISH_AGAIN: Final = "look who else publishes there, then start this again: what is there already is kept"
+"""What helps against others who never pause, for hints."""
+
+NOT_KEPT: Final = "see whether something removes or changes what lies there, then start this again"
+"""What helps where a store has not what was put there, for hints."""
 
 FOR_EVER: Final = 365 * 24 * 3600
 """Seconds that a client may keep what never changes under its key: files, side files, the history."""
@@ -211,7 +219,11 @@ def put_new(
         else:
             return True
     if there.data != data:
-        raise HipwrightError("name-taken", f"{key} in {store.address} holds other bytes")
+        raise HipwrightError(
+            "name-taken",
+            f"{key} in {store.address} holds other bytes",
+            hint="its name is the digest of its bytes, so somebody changed it: see what else is damaged with `nox -s verify`",
+        )
     return False
 
 

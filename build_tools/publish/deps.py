@@ -153,7 +153,9 @@ def choose_deps(
             before = chosen.setdefault(file.filename, file)
             if before.sha256 != file.sha256:
                 message = f"the base index offers {file.filename} with two contents: {before.sha256} and {file.sha256}"
-                raise HipwrightError("hash-mismatch", message)
+                raise HipwrightError(
+                    "hash-mismatch", message, hint="find out which of the two is right, and name only the index that has it"
+                )
     if missing:
         rows = [f"for {', '.join(pairs)}: {message}" for message, pairs in missing.items()]
         hint = "bound the package so that a version with wheels is taken, or serve fewer Pythons, in the data of the deps index"
@@ -201,7 +203,7 @@ def _parsed(requirements: Iterable[str]) -> tuple[Requirement, ...]:
     places = sorted(str(requirement) for requirement in parsed if requirement.url is not None)
     if places:
         message = f"{', '.join(places)}: the deps index takes names and versions, no places"
-        raise HipwrightError("bad-option-value", message)
+        raise HipwrightError("bad-option-value", message, hint="name it with a version: NAME==VERSION")
     _refuse_owned((requirement.name for requirement in parsed), what="the requirements of the deps index")
     return parsed
 

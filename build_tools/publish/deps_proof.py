@@ -47,4 +47,9 @@ def _members(wheel: Path) -> list[str]:
         with zipfile.ZipFile(wheel) as archive:
             return archive.namelist()
     except (OSError, zipfile.BadZipFile) as error:
-        raise HipwrightError("bad-wheel", f"{wheel.name} cannot be read: {error}", where=Where(file=wheel)) from error
+        raise HipwrightError(
+            "bad-wheel",
+            f"{wheel.name} cannot be read: {error}",
+            where=Where(file=wheel),
+            hint="fetch it again: nox -s update_deps_index",
+        ) from error

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from build_tools.errors import HipwrightError
 from build_tools.index.snapshots import changed_projects, is_same
-from build_tools.publish.current import nothing_published, read_current, swap
+from build_tools.publish.current import PUBLISH_AGAIN, nothing_published, read_current, swap
 from build_tools.publish.pages import publish_pages
 
 if TYPE_CHECKING:
@@ -69,4 +69,8 @@ def move_index(
                 store, place, say=say, projects=changed_projects(current.snapshot, after), whole=whole, clock=lambda: change.time
             )
         say("another publisher changed the index; looking at what it wrote")
-    raise HipwrightError("write-conflict", f"the index at {store.url(place.prefix)} did not stand still for {_TRIES} tries")
+    raise HipwrightError(
+        "write-conflict",
+        f"the index at {store.url(place.prefix)} did not stand still for {_TRIES} tries",
+        hint=PUBLISH_AGAIN,
+    )

@@ -72,7 +72,7 @@ def offer_wheel(path: Path, wheel: WheelFile) -> Offer:
         ``output-changed`` when the file is gone or has another name or size than the record says, ``bad-wheel``.
     """
     if path.name != wheel.filename:
-        raise HipwrightError("output-changed", f"{path} is not the recorded wheel {wheel.filename}")
+        raise HipwrightError("output-changed", f"{path} is not the recorded wheel {wheel.filename}", hint="build it again")
     if not path.is_file():
         raise HipwrightError("output-changed", f"the wheel {path} is gone", hint="build it again")
     if path.stat().st_size != wheel.size:
@@ -132,11 +132,17 @@ def offer_indexed(file: IndexedFile, *, store: Store, place: IndexFolder) -> Off
     if file.metadata_sha256 is not None:
         content = store.get(metadata_key(key))
         if content is None:
-            raise HipwrightError("nothing-published", f"the side file {metadata_key(key)} is gone from {store.address}")
+            raise HipwrightError(
+                "nothing-published",
+                f"the side file {metadata_key(key)} is gone from {store.address}",
+                hint="publish it again, or see what else is damaged with `nox -s verify`",
+            )
         metadata = content.data
         if digest.of_bytes(metadata) != file.metadata_sha256:
             message = f"the side file {metadata_key(key)} in {store.address} has other bytes than its index says"
-            raise HipwrightError("output-changed", message)
+            raise HipwrightError(
+                "output-changed", message, hint="publish it again, or see what else is damaged with `nox -s verify`"
+            )
     return Offer(
         project=file.project,
         filename=file.filename,

@@ -25,7 +25,7 @@ from build_tools.index import html, json
 from build_tools.index.layout import SIMPLE, SIMPLE_JSON, html_keys, json_keys, project_of
 from build_tools.index.plan import pages, project_pages
 from build_tools.index.snapshots import changed_projects
-from build_tools.publish.current import ASK_EVERY_TIME, is_still, read_current, read_past
+from build_tools.publish.current import ASK_EVERY_TIME, PUBLISH_AGAIN, is_still, read_current, read_past
 from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.shown import entered, finished, read_shown, snapshots_of, write_shown
 from build_tools.publish.transfer import all_of
@@ -102,7 +102,11 @@ def publish_pages(
         if desk.bring(current, shown, None if stale is None else stale | asked, first=not attempt):
             return current.snapshot
         current = current if is_still(store, place, current) else read_current(store, place)
-    raise HipwrightError("write-conflict", f"the pages at {store.url(place.prefix)} did not stand still for {_TRIES} tries")
+    raise HipwrightError(
+        "write-conflict",
+        f"the pages at {store.url(place.prefix)} did not stand still for {_TRIES} tries",
+        hint=PUBLISH_AGAIN,
+    )
 
 
 def _stale(desk: _Desk, shown: ShownPages, current: Current) -> frozenset[str] | None:

@@ -18,7 +18,7 @@ from build_tools.index import layout
 from build_tools.index.snapshots import by_filename, is_same, merged, snapshot_digest
 from build_tools.publish.channel_copy import Route, copy_files, copy_papers, plan_copies
 from build_tools.publish.closure import Closure, judge_closure
-from build_tools.publish.current import nothing_published, put_new, read_current, swap
+from build_tools.publish.current import NOT_KEPT, PUBLISH_AGAIN, nothing_published, put_new, read_current, swap
 from build_tools.publish.gate import TEST_BY, Circumstances, advice, reasons_by_file, refusals
 from build_tools.publish.pages import publish_pages
 from build_tools.publish.retest import retests
@@ -276,7 +276,11 @@ def carry_out(
         say("another publisher changed the channel; adding to what it wrote")
         current = read_current(request.target, request.place)
     else:
-        raise HipwrightError("write-conflict", f"the channel {request.channel.name} did not stand still for {_TRIES} tries")
+        raise HipwrightError(
+            "write-conflict",
+            f"the channel {request.channel.name} did not stand still for {_TRIES} tries",
+            hint=PUBLISH_AGAIN,
+        )
     final = publish_pages(request.target, request.place, say=say, projects={one.row.project for one in plan.copies})
     _prove(plan, final)
     return Promotion(
@@ -337,7 +341,11 @@ def _prove(plan: PromotionPlan, snapshot: Snapshot) -> None:
             raise HipwrightError("write-conflict", message, hint="look who publishes into the same place")
         key = request.place.key(row.key)
         if lying.get(key) != row.size or (row.metadata_sha256 is not None and layout.metadata_key(key) not in lying):
-            raise HipwrightError("store-unusable", f"{request.target.address} does not hold what was just written to {key}")
+            raise HipwrightError(
+                "store-unusable",
+                f"{request.target.address} does not hold what was just written to {key}",
+                hint=NOT_KEPT,
+            )
 
 
 def _stands(file: JudgedWheel, now: Mapping[str, IndexedFile]) -> bool:

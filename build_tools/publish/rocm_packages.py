@@ -84,7 +84,9 @@ def read_packages(folder: Path, *, jobs: int) -> PackageSet:
     receipt = read_record(file, PackagesReceipt)
     strange = sorted({one.filename for one in receipt.files if not is_package_file(one.filename)})
     if strange:
-        raise HipwrightError("bad-receipt", f"{file} names {', '.join(strange)}, which are no packages", where=Where(file=file))
+        raise HipwrightError(
+            "bad-receipt", f"{file} names {', '.join(strange)}, which are no packages", where=Where(file=file), hint=_MAKE
+        )
     paths = [dist / one.filename for one in receipt.files]
     with ThreadPoolExecutor(max(1, jobs)) as pool:
         changed = [problem for problem in pool.map(_changed, paths, receipt.files) if problem]

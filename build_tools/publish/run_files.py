@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from build_tools import digest
 from build_tools.errors import HipwrightError, Where
 from build_tools.index.layout import quoted
-from build_tools.publish.current import ASK_EVERY_TIME, FOR_EVER
+from build_tools.publish.current import ASK_EVERY_TIME, FOR_EVER, PUBLISH_AGAIN
 from build_tools.publish.transfer import Meter, all_of, nobody
 from build_tools.stores.base import parse_key
 
@@ -97,7 +97,11 @@ def plan_run_files(
         if kind == "fixed":
             message = f"{', '.join(clashes)} in {store.address}: there already, with other bytes"
             raise HipwrightError("name-taken", message, hint="upload as another run with --run-id")
-    raise HipwrightError("write-conflict", f"{folder} in {store.address} holds {_MOST_ATTEMPTS} attempts")
+    raise HipwrightError(
+        "write-conflict",
+        f"{folder} in {store.address} holds {_MOST_ATTEMPTS} attempts",
+        hint="upload as another run with --run-id",
+    )
 
 
 def put_run_files(files: Sequence[RunFile], *, store: Store, progress: Progress = nobody) -> None:
@@ -156,7 +160,11 @@ def put_listing(folder: ObjectKey, *, store: Store) -> ObjectKey:
                 raise
             continue
         return key
-    raise HipwrightError("write-conflict", f"{key} in {store.address} did not stand still for {_TRIES} tries")
+    raise HipwrightError(
+        "write-conflict",
+        f"{key} in {store.address} did not stand still for {_TRIES} tries",
+        hint=PUBLISH_AGAIN,
+    )
 
 
 def _measured(body: Path | bytes) -> tuple[Sha256, int]:
@@ -166,7 +174,12 @@ def _measured(body: Path | bytes) -> tuple[Sha256, int]:
     try:
         return digest.of_file(body), body.stat().st_size
     except OSError as error:
-        raise HipwrightError("nothing-to-upload", f"{body} cannot be read: {error.strerror}", where=Where(file=body)) from error
+        raise HipwrightError(
+            "nothing-to-upload",
+            f"{body} cannot be read: {error.strerror}",
+            where=Where(file=body),
+            hint="see who may read it, or leave it out",
+        ) from error
 
 
 def _planned(body: Path | bytes, key: str, sha256: Sha256, size: int, store: Store) -> RunFile | str:

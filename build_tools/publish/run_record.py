@@ -11,7 +11,7 @@ import msgspec
 
 from build_tools import files
 from build_tools.errors import HipwrightError, Where
-from build_tools.publish.current import ASK_EVERY_TIME
+from build_tools.publish.current import ASK_EVERY_TIME, PUBLISH_AGAIN
 from build_tools.receipts.record import from_json, to_json
 from build_tools.receipts.run import RunRecord
 from build_tools.value import Value
@@ -103,7 +103,11 @@ def settle_run(
         if dry or found.written or _wrote(store, key, found.record, etag=found.etag):
             return found.record
         judged = None
-    raise HipwrightError("write-conflict", f"{key} in {store.address} did not stand still for {_TRIES} tries")
+    raise HipwrightError(
+        "write-conflict",
+        f"{key} in {store.address} did not stand still for {_TRIES} tries",
+        hint=PUBLISH_AGAIN,
+    )
 
 
 def _held_to(there: RunRecord, release_type: str | None, place: str) -> RunRecord:

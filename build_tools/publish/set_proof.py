@@ -146,7 +146,12 @@ def _described(path: Path) -> bytes | None:
                 if member.isfile() and member.name.partition("/")[2] == DESCRIPTION and (stream := tar.extractfile(member)):
                     return stream.read(_LIMIT)
     except (OSError, EOFError, tarfile.TarError) as error:
-        raise HipwrightError("bad-wheel", f"{path.name} cannot be read: {error}", where=Where(file=path)) from error
+        raise HipwrightError(
+            "bad-wheel",
+            f"{path.name} cannot be read: {error}",
+            where=Where(file=path),
+            hint="make the set anew: nox -s build_rocm_packages -- --artifact-dir DIR --dest-dir DIR",
+        ) from error
     return None
 
 
@@ -160,7 +165,12 @@ def _read(path: Path, member: re.Pattern[str]) -> bytes | None:
             with archive.open(names[0]) as stream:
                 return stream.read(_LIMIT)
     except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError) as error:
-        raise HipwrightError("bad-wheel", f"{path.name} cannot be read: {error}", where=Where(file=path)) from error
+        raise HipwrightError(
+            "bad-wheel",
+            f"{path.name} cannot be read: {error}",
+            where=Where(file=path),
+            hint="make the set anew: nox -s build_rocm_packages -- --artifact-dir DIR --dest-dir DIR",
+        ) from error
 
 
 def _shown(value: object) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from build_tools import files
 from build_tools.errors import HipwrightError
 from build_tools.index.snapshots import by_filename, is_same, merged, snapshot_digest
-from build_tools.publish.current import read_current, swap
+from build_tools.publish.current import NOT_KEPT, PUBLISH_AGAIN, read_current, swap
 from build_tools.publish.holdings import holdings
 from build_tools.publish.offer import offer_wheel
 from build_tools.publish.pages import publish_pages
@@ -158,7 +158,11 @@ def carry_out(
             refuse_deleted(one.offer.filename, one.key, left.get(one.offer.filename))
         rows = [row_of(one, known.get(one.offer.filename), uploaded=plan.uploaded, replace=plan.replace) for one in plan.files]
     else:
-        raise HipwrightError("write-conflict", f"the index at {store.url(place.prefix)} did not stand still for {_TRIES} tries")
+        raise HipwrightError(
+            "write-conflict",
+            f"the index at {store.url(place.prefix)} did not stand still for {_TRIES} tries",
+            hint=PUBLISH_AGAIN,
+        )
     final = publish_pages(
         store,
         place,
@@ -196,8 +200,12 @@ def _prove(plan: UploadPlan, snapshot: Snapshot, *, store: Store, place: IndexFo
     held = holdings(store, place, len(rows), among=len(known), written=True)
     for row, (file, side) in zip(rows, held.ask(offers, keys, vouched=True), strict=True):
         if not file:
-            raise HipwrightError("store-unusable", f"{store.address} does not hold what was just written to {place.key(row.key)}")
+            raise HipwrightError(
+                "store-unusable",
+                f"{store.address} does not hold what was just written to {place.key(row.key)}",
+                hint=NOT_KEPT,
+            )
         if not side:
             message = f"the side file of {place.key(row.key)} in {store.address} is not what the index says"
-            raise HipwrightError("store-unusable", message)
+            raise HipwrightError("store-unusable", message, hint=NOT_KEPT)
     return tuple(rows)

@@ -135,7 +135,7 @@ def plan_upload(
     """
     for name, times in collections.Counter(offer.filename for offer in offers).items():
         if times > 1:
-            raise HipwrightError("several-wheels", f"{name} is to be published {times} times at once")
+            raise HipwrightError("several-wheels", f"{name} is to be published {times} times at once", hint="name one of them")
     known = by_filename(current.snapshot)
     if not replace:
         refuse_retired(offers, current.snapshot, store)

@@ -39,7 +39,11 @@ def named_files(snapshot: Snapshot, names: Sequence[str]) -> tuple[IndexedFile, 
         if not meant:
             missing.append(f"{name}{_near(snapshot, name)}")
     if missing:
-        raise HipwrightError("not-in-index", f"the index holds nothing of {'; '.join(missing)}")
+        raise HipwrightError(
+            "not-in-index",
+            f"the index holds nothing of {'; '.join(missing)}",
+            hint="name a release as PROJECT==VERSION, as its page lists it",
+        )
     return tuple(file for file in snapshot.files if file.filename in found)
 
 
@@ -80,7 +84,9 @@ def _meant(snapshot: Snapshot, name: str) -> set[str]:
     try:
         wanted = Version(version)
     except InvalidVersion as error:
-        raise HipwrightError("bad-option-value", f"{name!r} names no release: {version!r} is no version") from error
+        raise HipwrightError(
+            "bad-option-value", f"{name!r} names no release: {version!r} is no version", hint="say NAME==VERSION"
+        ) from error
     normal = canonicalize_name(project.strip())
     return {file.filename for file in snapshot.files if file.project == normal and parsed_version(file.version) == wanted}
 

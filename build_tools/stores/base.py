@@ -278,7 +278,7 @@ def parse_key(text: str, *, foreign: bool = False, slash: bool = False) -> Objec
     else:
         return ObjectKey(text)
     message = f"the object key {text!r} {reason}"
-    raise HipwrightError("bad-key", message)
+    raise HipwrightError("bad-key", message, hint="name it by parts of letters, digits and . _ - + with / between them")
 
 
 def join_key(*parts: str) -> ObjectKey:

@@ -157,4 +157,8 @@ def prove_bytes(name: str, actual: Sha256, wanted: Sha256 | None) -> None:
 
 
 def _unreadable(path: Path, error: OSError) -> HipwrightError:
-    return HipwrightError("store-unusable", f"cannot read {path}: {error.strerror or error}")
+    return HipwrightError(
+        "store-unusable",
+        f"cannot read {path}: {error.strerror or error}",
+        hint="see whether it is still there, and who may read it",
+    )

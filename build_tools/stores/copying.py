@@ -30,7 +30,7 @@ def meant_object(source: Store, key: str, sha256: Sha256, *, size: int | None = 
         raise nothing_there(key, source)
     if size not in {None, info.size}:
         message = f"{key} in {source.address} has {info.size} bytes, and {size} are meant"
-        raise HipwrightError("output-changed", message)
+        raise HipwrightError("output-changed", message, hint="publish it again, or see what else is damaged with `nox -s verify`")
     prove_bytes(f"{key} in {source.address}", info.sha256 or sha256, sha256)
     return info
 

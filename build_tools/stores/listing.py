@@ -234,7 +234,11 @@ class ListingStore:
             if not token:
                 return found
             if token in tokens or len(tokens) == _MOST_PAGES:
-                raise HipwrightError("source-unreachable", f"the listing of {redact(place)} has no end")
+                raise HipwrightError(
+                    "source-unreachable",
+                    f"the listing of {redact(place)} has no end",
+                    hint="name another place that has these files, or the folder itself",
+                )
             tokens.add(token)
             query["continuation-token"] = token
 
@@ -262,7 +266,11 @@ class ListingStore:
                     continue
                 if key.endswith("/"):
                     if len(seen) == _MOST_PAGES:
-                        raise HipwrightError("source-unreachable", f"{self.address} links to more than {_MOST_PAGES} folders")
+                        raise HipwrightError(
+                            "source-unreachable",
+                            f"{self.address} links to more than {_MOST_PAGES} folders",
+                            hint="name a folder further down that has what is wanted",
+                        )
                     seen.add(key)
                     waiting.append(key)
                 else:
@@ -293,7 +301,9 @@ def _listing_of(page: Response) -> Element | None:
         tree: Element = defusedxml.ElementTree.fromstring(page.body)
     except (defusedxml.DefusedXmlException, defusedxml.ElementTree.ParseError) as error:
         message = f"{redact(page.url)} says that it lists a bucket, and is not well-formed: {error}"
-        raise HipwrightError("source-unreachable", message) from error
+        raise HipwrightError(
+            "source-unreachable", message, hint="see whether the address is right, or name another place that has these files"
+        ) from error
     return tree
 
 

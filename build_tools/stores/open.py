@@ -104,7 +104,11 @@ def _bucket(address: str, access: Access, *, writing: bool, journal: Path | None
     try:
         checked = parse_key(prefix) if prefix else ""
     except HipwrightError as error:
-        raise HipwrightError("store-unusable", f"{redact(address)} is no store: {error.message}") from error
+        raise HipwrightError(
+            "store-unusable",
+            f"{redact(address)} is no store: {error.message}",
+            hint="name one as s3://bucket/prefix with --store",
+        ) from error
     store = S3Store(bucket, checked, access=access, writing=writing, journal=journal)
     if writing:
         store.prove()

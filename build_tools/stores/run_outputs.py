@@ -101,7 +101,11 @@ class RunOutputs(Value, frozen=True, kw_only=True):
         if self.external_repo:
             _part(self.external_repo.removesuffix("/"), "external repository")
             if not self.external_repo.endswith("/"):
-                raise HipwrightError("bad-option-value", f"the external repository {self.external_repo!r} lacks its final /")
+                raise HipwrightError(
+                    "bad-option-value",
+                    f"the external repository {self.external_repo!r} lacks its final /",
+                    hint="write it as OWNER-NAME/",
+                )
 
     @property
     def prefix(self) -> ObjectKey:

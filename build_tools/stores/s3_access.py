@@ -313,7 +313,11 @@ def translated(error: BotoCoreError | ClientError, what: str, address: str) -> H
         return HipwrightError("no-credentials", f"{doing}: {named}", hint="get new credentials, if these have run out")
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or code in _BUSY:
         return HipwrightError("source-unreachable", f"{doing}: {named}", hint=_UNREACHABLE)
-    return HipwrightError("store-unusable", f"{doing}: {named}")
+    return HipwrightError(
+        "store-unusable",
+        f"{doing}: {named}",
+        hint="see whether --store and --endpoint-url name the bucket and the server that are meant",
+    )
 
 
 def _of_library(error: BotoCoreError, doing: str) -> HipwrightError:

@@ -91,7 +91,11 @@ def listed_rows(ask: Callable[[Mapping[str, Any]], Mapping[str, Any]], below: st
         if not token:
             return
         if token == more.get("ContinuationToken"):
-            raise HipwrightError("source-unreachable", f"the listing of {below or 'the bucket'} has no end")
+            raise HipwrightError(
+                "source-unreachable",
+                f"the listing of {below or 'the bucket'} has no end",
+                hint="see what the server that --endpoint-url names answers, or name another one",
+            )
         more["ContinuationToken"] = token
 
 
