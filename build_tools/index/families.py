@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from build_tools.config.targets import expand_family, known_targets
 from build_tools.index.snapshots import parsed_version
 from build_tools.value import Value
+from build_tools.wheels.local_version import rocm_of_local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from build_tools.receipts.snapshot import IndexedFile
 
 __all__ = ["InstallSet", "family_of", "install_sets"]
-
-_ROCM: Final = re.compile(r"(?:^|\.)(?:dev)?rocm([0-9][0-9a-z]*(?:\.[0-9a-z]+)*?)(?:\.local[0-9a-f]{8})?$")
-"""What the local version of a package that is built with ROCm ends in."""
 
 _ROCM_PACKAGE: Final = "rocm"
 
@@ -97,10 +95,9 @@ def _rocm_of(project: str, version: str) -> Version | None:
     """Return the ROCm that a version of a project is for; None when it does not say."""
     if project == _ROCM_PACKAGE or project.startswith(f"{_ROCM_PACKAGE}-"):
         return parsed_version(parsed_version(version).public)
-    local = parsed_version(version).local
-    found = _ROCM.search(local) if local else None
+    found = rocm_of_local(parsed_version(version))
     try:
-        return parsed_version(found[1]) if found else None
+        return parsed_version(found) if found else None
     except ValueError:
         return None
 

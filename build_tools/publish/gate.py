@@ -11,6 +11,7 @@ from packaging.version import InvalidVersion, Version
 from build_tools.config.targets import offers, parse_target
 from build_tools.publish.retest import failed, pass_after
 from build_tools.receipts.verdict import CPU_ONLY
+from build_tools.wheels.local_version import rocm_of_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -43,9 +44,6 @@ TEST_BY: Final = "nox -s test_<project>"
 
 _LOCAL: Final = re.compile(r"(?:^|\.)local[0-9a-f]{8}(?:\.|$)")
 """The part of a local version that a build with a person's own changes carries."""
-
-_ROCM: Final = re.compile(r"(?:^|\.)rocm(?P<version>\d.*)$")
-"""The part of a local version that names the ROCm that a wheel was built with."""
 
 
 def always_a_runner(_target: GfxTarget | None) -> bool:
@@ -233,13 +231,13 @@ def _version_faults(file: IndexedFile, channel: Channel) -> Iterator[str]:
     stage = _stage(version)
     if stage in channel.refused_stages:
         yield f"{file.filename} has a version of the kind {stage}, which the channel {channel.name} does not take"
-    rocm = _ROCM.search(version.local or "")
+    rocm = rocm_of_local(version)
     if rocm is None or not channel.refused_rocm_stages:
         return
     try:
-        stage = _stage(Version(rocm["version"]))
+        stage = _stage(Version(rocm))
     except InvalidVersion:
-        yield f"{file.filename} names a ROCm of an odd version, {rocm['version']}, which the channel {channel.name} cannot judge"
+        yield f"{file.filename} names a ROCm of an odd version, {rocm}, which the channel {channel.name} cannot judge"
         return
     if stage in channel.refused_rocm_stages:
         yield f"{file.filename} is for a ROCm of the kind {stage}, which the channel {channel.name} does not take"

@@ -17,6 +17,7 @@ from build_tools.index.families import family_of
 from build_tools.index.snapshots import parsed_version
 from build_tools.publish.retain_required import required_files, requires_nothing
 from build_tools.receipts.snapshot import IndexedFile, RetiredFile, Snapshot
+from build_tools.wheels.local_version import local_line
 from build_tools.wheels.name import is_wheel_name, parse_wheel_name
 
 if TYPE_CHECKING:
@@ -127,16 +128,15 @@ def deleted(snapshot: Snapshot, names: Collection[str], *, time: str) -> Snapsho
 def kind_of(file: IndexedFile) -> tuple[str, ...]:
     """Return what tells files of which the newest stays: project, line, local line, Python, platform, GPU family.
 
-    A line is the first two numbers of the public version and, of a local version such as ``rocm7.1.2``, the first two of its parts.
+    A line is the first two numbers of the public version, and of the ROCm that a local version names.
     """
     version = parsed_version(file.version)
     line = ".".join(map(str, (*version.release, 0)[:2]))
-    local = ".".join((version.local or "").split(".")[:2])
     tags = ("sdist", "sdist", "any")
     if is_wheel_name(file.filename):
         name = parse_wheel_name(file.filename)
         tags = (name.python, name.abi, name.platform)
-    return (file.project, line, local, *tags, family_of(file.project) or "")
+    return (file.project, line, local_line(version), *tags, family_of(file.project) or "")
 
 
 def _newest(files: Sequence[IndexedFile]) -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 
 from build_tools.index.snapshots import parsed_version
-from build_tools.wheels.name import is_wheel_name, parse_wheel_name
+from build_tools.wheels.together import go_together, tags_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -47,9 +47,10 @@ def required_files(staying: Iterable[IndexedFile], leaving: Iterable[IndexedFile
     for file in (one for files in here.values() for one in files):
         for requirement in requires(file):
             name = canonicalize_name(requirement.name)
-            others = {_tags(one) for one in here.get(name, ()) if _meets(one, requirement)}
+            others = {tags_of(one.filename) for one in here.get(name, ()) if _meets(one, requirement)}
             for one in going.get(name, ()):
-                if _meets(one, requirement) and _go_together(_tags(file), _tags(one)) and _tags(one) not in others:
+                tags = tags_of(one.filename)
+                if _meets(one, requirement) and go_together(tags_of(file.filename), tags) and tags not in others:
                     found.setdefault(one.filename, f"required by {file.filename}")
     return found
 
@@ -64,20 +65,3 @@ def _by_project(files: Iterable[IndexedFile]) -> dict[str, Sequence[IndexedFile]
 def _meets(file: IndexedFile, requirement: Requirement) -> bool:
     """Return whether an installer may take a file for a requirement; it passes over what is yanked."""
     return file.yanked is None and requirement.specifier.contains(parsed_version(file.version), prereleases=True)
-
-
-def _tags(file: IndexedFile) -> tuple[str, str, str]:
-    if not is_wheel_name(file.filename):
-        return ("py3", "none", "any")
-    name = parse_wheel_name(file.filename)
-    return (name.python, name.abi, name.platform)
-
-
-def _go_together(one: tuple[str, str, str], other: tuple[str, str, str]) -> bool:
-    """Return whether an environment may have both; what cannot be told from tags counts as yes."""
-    pythons, platforms = {one[0], other[0]}, {one[2], other[2]}
-    same_python = len(pythons) == 1 or any(
-        not tag.startswith("cp3") or tag == "cp3" or "abi3" in (one[1], other[1]) for tag in pythons
-    )
-    same_system = "any" in platforms or len({tag.startswith("win") for tag in platforms}) == 1
-    return same_python and same_system

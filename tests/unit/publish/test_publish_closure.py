@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from packaging.markers import default_environment
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
@@ -61,6 +62,26 @@ def test_another_version_does_not_meet_it(version: str) -> None:
     assert unmet(AUDIO, elsewhere={"torch": [version]}) != ()
 
 
+@pytest.mark.parametrize(
+    ("tag", "meets"),
+    [
+        ("cp312-cp312-linux_x86_64", True),
+        ("py3-none-any", True),
+        ("cp310-abi3-manylinux_2_28_x86_64", True),
+        ("cp311-cp311-manylinux_2_28_x86_64", False),
+        ("cp312-cp312-win_amd64", False),
+        ("cp312-cp312-manylinux_2_28_aarch64", False),
+        ("cp312-cp312t-manylinux_2_28_x86_64", False),
+    ],
+)
+def test_a_file_that_no_environment_may_have_with_it_does_not_meet_it(tag: str, *, meets: bool) -> None:
+    other = offer("torch", "2.9.0+rocm7.1", tag=tag)
+    expected = (
+        () if meets else (f"{AUDIO.filename} requires torch==2.9.0+rocm7.1, which is there for other Pythons or platforms",)
+    )
+    assert unmet(AUDIO, other) == unmet(AUDIO, there=(row(other),)) == expected
+
+
 def test_a_yanked_file_meets_nothing() -> None:
     assert unmet(AUDIO, there=(row(TORCH, yanked="broken"),)) != ()
 
@@ -70,7 +91,18 @@ def test_markers_of_the_other_system_and_of_other_pythons_do_not_count() -> None
     assert unmet(offer("torch", "2.9", *asked, tag="cp312-cp312-win_amd64")) == ()
     assert len(unmet(offer("torch", "2.9", *asked))) == 1
     assert len(unmet(offer("torch", "2.9", *asked, tag="cp311-cp311-manylinux_2_28_x86_64"))) == 2
-    assert len(unmet(offer("torch", "2.9", *asked, tag="py3-none-any"))) >= 1
+    assert len(unmet(offer("torch", "2.9", *asked, tag="py3-none-any"))) == 2
+    newer = ("rocm==7.1; python_version >= '3.14'",)
+    assert len(unmet(offer("torch", "2.9", *newer, tag="cp310-abi3-linux_x86_64"))) == 1
+    assert unmet(offer("torch", "2.9", *newer, tag="cp310-cp310-linux_x86_64")) == ()
+
+
+def test_markers_are_judged_for_the_machine_of_the_wheel_and_not_for_this_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = {**default_environment(), "platform_machine": "riscv64"}
+    monkeypatch.setattr("build_tools.publish.closure.default_environment", lambda: here)
+    asked = ("triton==3.5; platform_machine == 'x86_64'", "rocm==7.1; platform_machine == 'AMD64'")
+    for tag, count in (("manylinux_2_28_x86_64", 1), ("win_amd64", 1), ("manylinux_2_28_aarch64", 0)):
+        assert len(unmet(offer("torch", "2.9", *asked, tag=f"cp312-cp312-{tag}"))) == count
 
 
 def test_what_an_extra_asks_for_must_be_there_too() -> None:

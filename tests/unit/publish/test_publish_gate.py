@@ -190,6 +190,9 @@ def test_a_verdict_on_what_is_no_target_is_none() -> None:
         ("2.9.0+rocm7.10.0a20260501", "a ROCm of the kind a"),
         ("2.9.0+rocm7.10.0rc2", "a ROCm of the kind rc"),
         ("2.9.0+rocm7.10.0.dev0", "a ROCm of the kind dev"),
+        ("2.9.0+devrocm7.10.0.dev0", "a ROCm of the kind dev"),
+        ("2.9.0+git1a2b3c4d.devrocm7.10.0.dev0", "a ROCm of the kind dev"),
+        ("2.9.0+bundled.rocm7.10.0rc2", "a ROCm of the kind rc"),
         ("2.9.0+rocm7.10.0.dev0.1a2b3c", "odd version"),
     ],
 )

@@ -53,6 +53,13 @@ def test_the_newest_of_each_kind_stays_however_old_and_the_others_go() -> None:
     assert [file.filename for file in plan.hide] == [f"torch-2.9.0.dev1+rocm7.1-{TAG}.whl"]
 
 
+def test_builds_of_one_line_are_one_kind_whatever_commit_they_name() -> None:
+    nightly = [f"3.5.{day}+git{day:08x}.rocm7.10.0a2026010{day}" for day in range(1, 5)]
+    assert leaving(index(*map(row, nightly))) == set(nightly[:-1])
+    lines = ["2.9.0+bundled.rocm7.1.0", "2.9.1+bundled.rocm7.10.0", "2.9.2+rocm7.1.0", "2.9.3+devrocm7.10.0.dev0", "2.9.4+cpu"]
+    assert leaving(index(*map(row, lines))) == set()
+
+
 def test_a_yanked_file_is_not_the_newest_while_another_is_there() -> None:
     assert leaving(index(row("2.9.0"), row("2.9.1", yanked="broken"))) == {"2.9.1"}
 
