@@ -19,6 +19,7 @@ from build_tools.wheels.metadata import parse_metadata
 from build_tools.wheels.name import parse_wheel_name
 from build_tools.wheels.opened import copy_member, member_bytes, open_wheel
 from build_tools.wheels.rewrite import rewrite_wheel
+from build_tools.wheels.version_scan import BEFORE, files_stating
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Remade", "Reversion", "content_digest", "is_of_version", "parse_reversion", "remake_wheel"]
 
 _ROCM: Final = "rocm"
-_BEFORE: Final = rb"(?<![0-9A-Za-z])"
-_NO_LONGER: Final = rb"(?![0-9A-Za-z])"
 _AFTER: Final = rb"(?![0-9A-Za-z]|[.+][0-9A-Za-z])"
 """Behind what is replaced no further part of a version may follow; what is only found is looked at however it goes on."""
 
@@ -215,9 +214,7 @@ def _words(wheel: PackedWheel, rule: Reversion) -> tuple[dict[str, str], dict[st
 
 def _left(wheel: PackedWheel, rule: Reversion, words: Iterable[str]) -> list[str]:
     """Return the files of a wheel that have one of the old versions in them."""
-    wanted = {*words, *_spellings(rule.old)}
-    longest = max(map(len, wanted)) + len(_ROCM) + 1
-    return [name for name in wheel.entries if _holds(wheel, name, _pattern(wanted, after=_NO_LONGER), longest)]
+    return files_stating(wheel, {*words, *_spellings(rule.old)})
 
 
 def _stating(wheel: PackedWheel, members: Collection[str]) -> list[str]:
@@ -239,16 +236,13 @@ def _neutral(name: str, wheel: PackedWheel) -> str:
     return f"{folder.removeprefix(own)}{mark}{rest}" if folder.startswith(f"{own}.") else name
 
 
-def _pattern(words: Iterable[str], *, after: bytes) -> re.Pattern[bytes]:
-    alternatives = b"|".join(re.escape(word.encode()) for word in sorted(words, key=len, reverse=True))
-    return re.compile(_BEFORE + rb"(?:rocm)?(" + alternatives + rb")" + after)
-
-
 def _replaced(data: bytes, words: Mapping[str, str]) -> bytes:
     """Return text with each whole old version replaced; a longer version that merely begins like it stays."""
     if not words:
         return data
-    return _pattern(words, after=_AFTER).sub(lambda met: met[0].removesuffix(met[1]) + words[met[1].decode()].encode(), data)
+    alternatives = b"|".join(re.escape(word.encode()) for word in sorted(words, key=len, reverse=True))
+    wanted = re.compile(BEFORE + rb"(" + alternatives + rb")" + _AFTER)
+    return wanted.sub(lambda met: met[0].removesuffix(met[1]) + words[met[1].decode()].encode(), data)
 
 
 def _spellings(version: Version) -> set[str]:
@@ -256,20 +250,6 @@ def _spellings(version: Version) -> set[str]:
     text = str(version)
     after = text.removeprefix(version.base_version)
     return {text, *(f"{version.base_version}{mark}{after.lstrip('.')}" for mark in ".-_" if after)}
-
-
-def _holds(wheel: PackedWheel, name: str, wanted: re.Pattern[bytes], longest: int) -> bool:
-    """Return whether a file of a wheel has one of the old versions in it; it is read in pieces."""
-    found, tail = False, b""
-
-    def look(piece: bytes) -> None:
-        nonlocal found, tail
-        window = tail + piece
-        found = found or wanted.search(window) is not None
-        tail = window[-longest:]
-
-    copy_member(wheel, name, _Taker(look))
-    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from build_tools.wheels.metadata import parse_metadata
 from build_tools.wheels.opened import open_wheel
 from build_tools.wheels.pack import pack_wheel
 from build_tools.wheels.reversion import Remade, content_digest, parse_reversion, remake_wheel
+from build_tools.wheels.version_scan import Scan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,6 +97,10 @@ def test_known_fields_are_rewritten_and_everything_else_is_kept(tmp_path: Path) 
         ("torch/config.py", b"V = '2.9.0+rocm7.10.0rc2'"),
         ("torch/version.py", b"V = '7.10.0rc2.post1'"),
         ("torch/link.txt", b"libfoo-7.10.0rc2.so"),
+        ("torch/notes.txt", b"tag v7.10.0rc2 of ROCm"),
+        ("torch/lib/amd.dll", b"MZ\0\0" + "ROCm 7.10.0rc2".encode("utf-16-le") + b"\0\0"),
+        ("torch/lib/libfoo.so.7.10.0rc2", b"\x7fELF"),
+        ("torch/share/rocm-7.10.0rc2/x.txt", b""),
     ],
 )
 def test_an_old_version_that_is_left_anywhere_stops_it_and_names_the_file(tmp_path: Path, member: str, data: bytes) -> None:
@@ -105,6 +110,20 @@ def test_an_old_version_that_is_left_anywhere_stops_it_and_names_the_file(tmp_pa
     assert caught.value.code.name == "version-left"
     assert member in caught.value.message
     assert list((path.parent / "made").iterdir()) == []
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("before", [b"", b" ", b"1", b"x", b"v", b"rocm", b"1rocm", b"\0"])
+@pytest.mark.parametrize("after", [b"", b" ", b"0", b"x", b".so", b"+"])
+def test_where_a_file_is_cut_into_pieces_changes_nothing_of_what_is_found(before: bytes, after: bytes, *, wide: bool) -> None:
+    text = (before + b"7.10.0rc2" + after).decode()
+    data = bytes(100) + (text.encode("utf-16-le") if wide else text.encode()) + bytes(100)
+    stands = before not in {b"1", b"x", b"1rocm"} and after not in {b"0", b"x"}
+    for cut in range(len(data)):
+        scan = Scan({"7.10.0rc2", RC})
+        scan.write(data[:cut])
+        scan.write(data[cut:])
+        assert scan.found() is stands, cut
 
 
 def test_a_wheel_of_another_version_is_refused(tmp_path: Path) -> None:
