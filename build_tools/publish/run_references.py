@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import RunOutputs
 
-__all__ = ["RunReferences", "read_references"]
+__all__ = ["RunReferences", "read_records", "read_references"]
 
 _R = TypeVar("_R", bound=Record)
 
@@ -82,11 +82,11 @@ def read_references(store: Store, channels: Iterable[Channel], locks: Iterable[t
 def _read_channel(store: Store, place: IndexFolder, name: str, found: RunReferences) -> None:
     for file in read_current(store, place).snapshot.files:
         found.files.setdefault(file.sha256, f"in the channel {name}")
-    for promotion in _all(store, place, PROMOTIONS, PromotionRecord):
+    for promotion in read_records(store, place, PROMOTIONS, PromotionRecord):
         found.addresses.setdefault(f"{promotion.source.rstrip('/')}/", f"promoted into {name}")
         for wheel in promotion.files:
             found.files.setdefault(wheel.sha256, f"promoted into {name}")
-    for verdict in _all(store, place, VERDICTS, Verdict):
+    for verdict in read_records(store, place, VERDICTS, Verdict):
         for wheel in verdict.wheels:
             found.files.setdefault(wheel.sha256, f"named by a verdict in {name}")
     keys = [one.key for one in store.list(place.key(PROVENANCE)) if one.key.endswith(f"/{SET_PAPER}")]
@@ -99,8 +99,14 @@ def _read_channel(store: Store, place: IndexFolder, name: str, found: RunReferen
                 found.add_lock(lock, f"named by a lock in {name}")
 
 
-def _all(store: Store, place: IndexFolder, folder: str, model: type[_R]) -> list[_R]:
-    """Return the records of a folder whose objects are named by their digests."""
+def read_records(store: Store, place: IndexFolder, folder: str, model: type[_R]) -> list[_R]:
+    """Return the records of a folder beside an index, whose objects are named by their digests.
+
+    Raises
+    ------
+    HipwrightError
+        ``bad-index`` when one cannot be read, or is not what its name says.
+    """
     keys = [one.key for one in store.list(place.key(folder))]
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(lambda key: _read(store, key, key.rpartition("/")[2].removesuffix(".json"), model), keys))

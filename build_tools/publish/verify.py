@@ -19,6 +19,7 @@ from build_tools.publish.history import walk_history
 from build_tools.publish.transfer import Meter
 from build_tools.publish.verdicts import read_verdicts
 from build_tools.publish.verify_pages import look_at_pages
+from build_tools.publish.verify_promotions import look_at_promotions
 from build_tools.receipts.index_report import IndexFinding, IndexReport
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.record import from_json
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from build_tools.publish.current import Current
     from build_tools.publish.transfer import Progress
     from build_tools.receipts.index_report import IndexRule
-    from build_tools.receipts.snapshot import IndexedFile, Snapshot
+    from build_tools.receipts.snapshot import Action, IndexedFile, Snapshot
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import IndexFolder
 
@@ -74,14 +75,16 @@ def verify_index(store: Store, place: IndexFolder, *, jobs: int, progress: Progr
     findings += look.files(snapshot, progress)
     findings += look.provenance(snapshot)
     verdicts, unjudged = look.verdicts(snapshot)
-    steps, cut = look.history(current)
+    steps, actions, cut = look.history(current)
+    promotions = look_at_promotions(store, place, snapshot, promoted="promote" in actions)
+    findings += [look.finding("promotion", key, message) for key, message in promotions.faults]
     return IndexReport(
         address=look.url,
         projects=len(by_project(snapshot)),
         files=len(snapshot.files),
         size=sum(file.size for file in snapshot.files),
         history=steps,
-        unjudged=(*pages.unjudged, *unjudged),
+        unjudged=(*pages.unjudged, *unjudged, *promotions.unjudged),
         findings=(*findings, *verdicts, *cut),
     )
 
@@ -139,17 +142,19 @@ class _Look:
             return [self.finding("verdict", VERDICTS, error.message)], []
         return [], []
 
-    def history(self, current: Current) -> tuple[int, list[IndexFinding]]:
-        """Walk the chain of snapshots; return its length, and where it is cut."""
+    def history(self, current: Current) -> tuple[int, set[Action], list[IndexFinding]]:
+        """Walk the chain of snapshots; return its length, what was done, and where it is cut."""
         steps = 0
+        actions: set[Action] = set()
         try:
-            for _ in walk_history(self.store, self.place, current):
+            for past in walk_history(self.store, self.place, current):
                 steps += 1
+                actions |= {past.snapshot.change.action} if past.snapshot.change is not None else set()
         except HipwrightError as error:
             if error.code.name != "bad-index":
                 raise
-            return steps, [self.finding("history", SNAPSHOT, error.message)]
-        return steps, []
+            return steps, actions, [self.finding("history", SNAPSHOT, error.message)]
+        return steps, actions, []
 
     def _file_faults(self, file: IndexedFile) -> Iterator[IndexFinding]:
         try:

@@ -8,7 +8,9 @@ from build_tools.receipts.record import Record
 
 __all__ = ["IndexFinding", "IndexReport", "IndexRule"]
 
-IndexRule = Literal["empty", "snapshot", "history", "page", "file", "side-file", "metadata", "requires", "provenance", "verdict"]
+IndexRule = Literal[
+    "empty", "snapshot", "history", "page", "file", "side-file", "metadata", "requires", "provenance", "verdict", "promotion"
+]
 """The rule that a finding breaks: see ``docs/how-to/keep-an-index.md``."""
 
 

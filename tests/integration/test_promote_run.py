@@ -13,6 +13,7 @@ from build_tools.console.events import Table
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import paper_key, verdict_key
 from build_tools.pipeline.promote_run import promote_run
+from build_tools.pipeline.verify_index import verify
 from build_tools.publish.papers import PaperFile, bind_papers
 from build_tools.publish.promote import carry_out, plan_promotion
 from build_tools.publish.upload import publish_wheels
@@ -136,6 +137,26 @@ def test_a_run_is_promoted_with_its_papers_and_verdicts(desk: Desk) -> None:
     assert (kept.verdicts, kept.source_snapshot, kept.override) == ((name,), index.snapshot, None)
     assert kept.unjudged == tuple(found["not_judged"]) == ("not judged, as the base index of each machine gives them: numpy",)
     assert found["snapshot"] == digest.of_bytes(to_json(snapshot))
+
+
+@pytest.mark.parametrize(
+    ("folder", "rule"), [("verdicts", "promotion"), ("promotions", "promotion"), ("provenance", "provenance")]
+)
+def test_what_says_why_a_channel_has_a_file_is_missed_when_it_is_lost_or_changed(desk: Desk, folder: str, rule: str) -> None:
+    put_verdict(desk.store, IndexFolder(RUN), verdict_on(fill(desk.folder / "built", desk.store)))
+    desk.promote()
+    (whole,) = verify(desk.place())["indexes"]
+    assert whole["findings"] == ()
+    for path in [one for one in (desk.folder / "store" / CHANNEL / folder).rglob("*.json") if one.is_file()]:
+        data = path.read_bytes()
+        for damage in (path.unlink, lambda there=path, now=data: there.write_bytes(now + b" ")):
+            damage()
+            with pytest.raises(HipwrightError) as caught:
+                verify(desk.place())
+            path.write_bytes(data)
+            (report,) = msgspec.json.decode(msgspec.json.encode((caught.value.document or {})["indexes"]))
+            assert {finding["rule"] for finding in report["findings"]} <= {rule, folder.removesuffix("s")}
+    assert verify(desk.place())["indexes"][0]["findings"] == ()
 
 
 def test_the_same_run_again_writes_nothing(desk: Desk) -> None:
