@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from build_tools import digest
 from build_tools.errors import HipwrightError
+from build_tools.index.snapshots import merged
 from build_tools.pipeline.keep_index import rollback, yank
 from build_tools.pipeline.retain_index import retain
 from build_tools.pipeline.verify_index import verify, way_out
+from build_tools.publish.current import read_current, swap
+from build_tools.publish.pages import publish_pages
 from build_tools.publish.upload import publish_wheels
 from build_tools.receipts.record import to_json
+from build_tools.receipts.snapshot import Snapshot
 from build_tools.receipts.verdict import TestCounts, Verdict
 from build_tools.stores.local import FolderStore
+from build_tools.stores.run_outputs import IndexFolder
 from tests.support.locks import write_lock
-from tests.support.publishing import Crash, tree_of, write_wheel
+from tests.support.publishing import PUBLISHED, Crash, tree_of, write_wheel
 from tests.support.serving import serving
 from tests.support.workplaces import workplace
 
@@ -120,6 +127,33 @@ def test_each_damage_is_found_and_told_by_its_rule(folder: Path, damage: Callabl
     assert rules(folder) == broken
 
 
+@pytest.mark.parametrize(
+    ("said", "rule", "where"),
+    [
+        ({"requires_python": None}, "metadata", FILE),
+        ({"version": "3.0"}, "metadata", FILE),
+        (
+            {"metadata_sha256": digest.of_bytes(b"Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")},
+            "side-file",
+            f"{FILE}.metadata",
+        ),
+    ],
+)
+def test_an_index_that_says_other_than_a_file_itself_is_found(folder: Path, said: dict[str, Any], rule: str, where: str) -> None:
+    # Snapshot and pages agree, and the bytes of the file are right.
+    store, place = FolderStore(folder / "store"), IndexFolder(PREFIX)
+    current = read_current(store, place)
+    files = [msgspec.structs.replace(file, **said) if file.filename == FILE else file for file in current.snapshot.files]
+    assert swap(store, place, before=current, after=merged(Snapshot(files=()), files), change=PUBLISHED)
+    publish_pages(store, place, say=lambda _line: None)
+    if rule == "side-file":
+        (index(folder) / "dist" / where).write_bytes(b"Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
+    with pytest.raises(HipwrightError) as caught:
+        reports(folder)
+    (report,) = json.loads(json.dumps(caught.value.document))["indexes"]
+    assert [(one["rule"], one["where"].rpartition("/")[2]) for one in report["findings"]] == [(rule, where)]
+
+
 def test_a_damaged_snapshot_is_told_with_the_copy_that_restores_it(folder: Path) -> None:
     place = index(folder)
     whole = (place / "snapshot.json").read_bytes()
@@ -203,6 +237,15 @@ def test_an_index_of_others_is_looked_at_and_it_is_told_what_could_not_be_judged
         (report,) = reports(folder, words=(f"{url}simple/",))
         assert (report["files"], report["history"]) == (3, None)
         assert any("snapshot" in one for one in report["unjudged"])
+        page, side = foreign / "simple/demo/index.html", foreign / f"dist/{FILE}.metadata"
+        whole = page.read_bytes(), side.read_bytes()
+        page.write_bytes(re.sub(rb"#sha256=[0-9a-f]+", b"", whole[0]))
+        assert rules(folder, words=(f"{url}simple/",)) == {"page", "file"}
+        page.write_bytes(whole[0])
+        for damage in (lambda: side.write_bytes(b"other"), side.unlink):
+            damage()
+            assert rules(folder, words=(f"{url}simple/",)) == {"side-file"}
+        side.write_bytes(whole[1])
         (foreign / "dist" / FILE).write_bytes(b"other")
         with pytest.raises(HipwrightError) as caught:
             reports(folder, words=(f"{url}simple/",))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from build_tools.stores.base import ObjectInfo
     from build_tools.workplace import Workplace
     from tests.support.s3 import S3Server
 
@@ -311,10 +312,19 @@ def test_who_may_not_write_hears_it_before_a_wheel_is_read(tmp_path: Path, s3_se
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the set of wheels of tests is fetched on Linux")
-def test_piprepo_writes_the_pages_and_nothing_is_written_over(tmp_path: Path) -> None:
+def test_piprepo_writes_the_pages_and_nothing_is_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, _ = write_wheel(tmp_path / "dist", "torch", "2.9.0+rocm7.1")
     plan = upload(tmp_path, one, index_format="piprepo", dry_run=True)
+    put, keys = FolderStore.put, list[str]()
+
+    def note(store: FolderStore, key: str, *body: Any, **said: Any) -> ObjectInfo:  # noqa: ANN401 - as the method has it
+        keys.append(key)
+        return put(store, key, *body, **said)
+
+    monkeypatch.setattr(FolderStore, "put", note)
     assert upload(tmp_path, one, index_format="piprepo")["writes"] == plan["writes"]
+    # As they were planned: the file, the page of its project, the root.
+    assert [key.removeprefix(f"{PREFIX}/") for key in keys if key.startswith(PREFIX)] == plan["writes"]
     folder = tmp_path / "work/store" / PREFIX
     assert {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()} == set(plan["writes"])
     assert f'href="../../{one.name}"' in (folder / "simple/torch/index.html").read_text()

@@ -346,12 +346,14 @@ def test_a_page_never_goes_back_behind_what_another_publisher_wrote(tmp_path: Pa
     assert len(same_everywhere(store, PREFIX).files) == 3
 
 
-def test_the_pages_of_a_publisher_that_died_are_written_by_the_one_it_met(tmp_path: Path, store: FolderStore) -> None:
+@pytest.mark.parametrize("last", ["/pages.json", "/index.json"])
+def test_the_pages_of_a_publisher_that_died_are_written_by_the_one_it_met(tmp_path: Path, store: FolderStore, last: str) -> None:
     mine, theirs = write_wheel(tmp_path, "torch", "1.0"), write_wheel(tmp_path, "torch", "2.0")
     met: list[str] = []
 
     def die(_number: int, key: str) -> None:
-        if key.endswith("/index.json"):
+        # Before it said that it would write pages, or when it had said so.
+        if key.endswith(last):
             raise Crash
 
     def meet(_number: int, key: str) -> None:
@@ -425,15 +427,16 @@ def test_a_write_that_raced_with_another_and_left_nothing_is_no_name_that_is_tak
         assert len(same_everywhere(store, PREFIX).files) == 1
 
 
-def test_a_store_that_loses_what_it_took_is_found_out(tmp_path: Path, store: FolderStore) -> None:
+@pytest.mark.parametrize(("end", "said"), [(".whl", "does not hold"), (".whl.metadata", "side file")])
+def test_a_store_that_loses_what_it_took_is_found_out(tmp_path: Path, store: FolderStore, end: str, said: str) -> None:
     def lose(_number: int, key: str) -> None:
-        if key.endswith(".whl.metadata"):
+        if key.endswith(end):
             (tmp_path / "store" / key).unlink()
 
     with pytest.raises(HipwrightError) as caught:
         publish([write_wheel(tmp_path)], MeddledStore(store, after=lose))
     assert code_of(caught) == "store-unusable"
-    assert "side file" in caught.value.message
+    assert said in caught.value.message
 
 
 def test_a_publisher_that_is_always_overtaken_gives_up(tmp_path: Path, store: FolderStore) -> None:
