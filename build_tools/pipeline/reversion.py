@@ -16,8 +16,8 @@ from build_tools.checks.run import check_wheels, raise_for
 from build_tools.config.version_members import version_members
 from build_tools.errors import HipwrightError
 from build_tools.index.snapshots import by_filename
+from build_tools.pipeline.reversion_papers import papers_of_remade
 from build_tools.publish.current import read_current
-from build_tools.publish.papers import PaperFile, bind_papers
 from build_tools.publish.upload import publish_wheels
 from build_tools.publish.verdicts import put_verdict, read_verdicts
 from build_tools.receipts.check import JudgedWheel
@@ -89,10 +89,7 @@ def _remake_all(request: Request, rows: Sequence[IndexedFile], rule: Reversion, 
         prefix=place.prefix,
         replace=False,
         say=lambda _line: None,
-        papers=lambda offers: bind_papers(
-            [JudgedWheel(filename=one.filename, sha256=one.sha256) for one in offers],
-            [PaperFile(name="reversion.json", kind="receipt", data=_paper(rule, links))],
-        ),
+        papers=lambda offers: papers_of_remade(offers, rows, links=links, rule=rule, route=request.route, workplace=workplace),
     )
     new_bytes = {links[file.filename]: file for file in index.files}
     for verdict in read_verdicts(request.source, request.origin, set(made)):
@@ -152,9 +149,3 @@ def _wheel_file(path: Path) -> WheelFile:
         sha256=digest.of_file(path),
         size=path.stat().st_size,
     )
-
-
-def _paper(rule: Reversion, links: Mapping[str, Sha256]) -> bytes:
-    """Return the paper that says of each new wheel which bytes it was made from."""
-    document = {"schema": 1, "old": str(rule.old), "new": str(rule.new), "made_from": dict(sorted(links.items()))}
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"

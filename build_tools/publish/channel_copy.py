@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from build_tools.stores.run_outputs import IndexFolder
     from build_tools.types import Sha256
 
-__all__ = ["FileCopy", "Route", "copy_files", "copy_papers", "plan_copies"]
+__all__ = ["FileCopy", "Route", "copy_files", "copy_papers", "plan_copies", "proved_paper"]
 
 _COPIES_AT_ONCE: Final = 16
 """A copy inside a store is nothing but waiting."""
@@ -214,18 +214,25 @@ def copy_papers(sets: Iterable[Sha256], route: Route) -> None:
         if route.target.head(route.place.key(layout.paper_key(name))) is not None:
             # The list comes last, so all that it lists is there.
             return
-        listing = _proved(route, layout.paper_key(name), name)
+        listing = proved_paper(route, layout.paper_key(name), name)
         record = from_json(listing, ProvenanceSet, name=layout.SET_PAPER, code="bad-index")
         for paper in record.papers:
             key = layout.paper_key(name, paper.name)
-            data = _proved(route, key, paper.sha256)
+            data = proved_paper(route, key, paper.sha256)
             put_new(route.target, route.place.key(key), data, content_type=_JSON_TYPE, sha256=paper.sha256)
         put_new(route.target, route.place.key(layout.paper_key(name)), listing, content_type=_JSON_TYPE, sha256=name)
 
     _each(copy, sorted(sets))
 
 
-def _proved(route: Route, key: ObjectKey, sha256: Sha256) -> bytes:
+def proved_paper(route: Route, key: ObjectKey, sha256: Sha256) -> bytes:
+    """Return the bytes of a paper beside the index that files come from.
+
+    Raises
+    ------
+    HipwrightError
+        ``nothing-published`` when it is gone, ``output-changed`` when it has other bytes than its name or its list says.
+    """
     content = route.source.get(route.origin.key(key))
     if content is None:
         message = f"{route.origin.key(key)}, which says where these wheels come from, is gone from {route.source.address}"

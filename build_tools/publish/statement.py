@@ -5,6 +5,7 @@ The forms are in-toto Statement v1 and SLSA Provenance v1. Nothing in it names a
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from build_tools.publish.offer import Offer
     from build_tools.publish.papers import PaperFile
     from build_tools.publish.portable import Portable
+    from build_tools.receipts.check import JudgedWheel
     from build_tools.receipts.lock import LockedProject
 
 __all__ = ["builder_of", "statement"]
@@ -50,6 +52,7 @@ def statement(
     *,
     builder: tuple[str, str | None],
     portable: Portable,
+    materials: Sequence[JudgedWheel] = (),
 ) -> bytes:
     """Return the statement of a set as JSON; equal sets give equal bytes.
 
@@ -65,6 +68,8 @@ def statement(
         As :func:`builder_of` has it.
     portable
         Takes the machine out of texts.
+    materials
+        The wheels that these were made of, where no build made them.
     """
     who, run = builder
     builds = [receipt for build in facts if (receipt := build.receipts.get(Stage.BUILD)) is not None]
@@ -75,7 +80,12 @@ def statement(
         "buildDefinition": {
             "buildType": _BUILD_TYPE,
             "externalParameters": {build.label: _parameters(build, portable) for build in facts},
-            "resolvedDependencies": _unique(entry for build in facts for entry in _dependencies(build, portable)),
+            "resolvedDependencies": _unique(
+                itertools.chain(
+                    (entry for build in facts for entry in _dependencies(build, portable)),
+                    ({"name": one.filename, "digest": {"sha256": one.sha256}} for one in materials),
+                )
+            ),
         },
         "runDetails": {
             "builder": {"id": who, "version": {"hipwright": build_tools.__version__, **_tools(facts)}},

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
 from build_tools import digest
 from build_tools.console.events import Table
@@ -33,9 +35,11 @@ from tests.support.s3_front import fronting
 from tests.support.workplaces import memory_of, workplace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from build_tools.publish.offer import Offer
+    from build_tools.publish.papers import Papers
     from build_tools.receipts.values import WheelFile
     from build_tools.stores.base import Store
     from build_tools.workplace import Workplace
@@ -60,11 +64,15 @@ def fill(folder: Path, store: Store, *, text: str = "", rocm: bool = False, **mo
         prefix=RUN,
         replace=True,
         say=lambda _line: None,
-        papers=lambda offers: bind_papers(
-            [JudgedWheel(filename=one.filename, sha256=one.sha256) for one in offers],
-            [PaperFile(name="lock.json", kind="lock", data=b"{}"), PaperFile(name="bom.cdx.json", kind="sbom", data=b"{ }")],
-        ),
+        papers=some_papers,
         **more,
+    )
+
+
+def some_papers(offers: Sequence[Offer]) -> Papers:
+    return bind_papers(
+        [JudgedWheel(filename=one.filename, sha256=one.sha256) for one in offers],
+        [PaperFile(name="lock.json", kind="lock", data=b"{}"), PaperFile(name="bom.cdx.json", kind="sbom", data=b"{ }")],
     )
 
 
@@ -392,7 +400,7 @@ def candidate(desk: Desk, *more: tuple[Path, WheelFile], text: str = "") -> Publ
         *more,
     ]
     write_wheel(desk.folder / "rocm", "rocm", "7.10.0")
-    index = publish_wheels(wheels, store=desk.store, prefix=RUN, replace=False, say=lambda _line: None)
+    index = publish_wheels(wheels, store=desk.store, prefix=RUN, replace=False, say=lambda _line: None, papers=some_papers)
     put_verdict(desk.store, IndexFolder(RUN), verdict_on(index, "gfx942"))
     record = RunRecord(run_id="77", platform="linux", release_type="prerelease")
     desk.store.put("77-linux/run.json", to_json(record), content_type="application/json", cache_seconds=0)
@@ -434,6 +442,15 @@ def test_a_candidate_becomes_the_release_with_its_verdict(desk: Desk) -> None:
     content = desk.store.get(f"channels/release/{paper_key(papers, 'reversion.json')}")
     assert content is not None
     made_from = msgspec.json.decode(content.data)["made_from"]
+    (tested,) = {file.provenance for file in index.files if file.provenance is not None}
+    kept = desk.folder / "store/channels/release" / paper_key(papers, f"from-{tested[:12]}-lock.json")
+    assert kept.read_bytes() == (desk.folder / "store" / RUN / paper_key(tested, "lock.json")).read_bytes()
+    words = msgspec.json.decode(kept.with_name("provenance.intoto.json").read_bytes())
+    assert {(one["name"], one["digest"]["sha256"]) for one in words["subject"]} == {(one.filename, one.sha256) for one in files}
+    materials = {one["digest"]["sha256"] for one in words["predicate"]["buildDefinition"]["resolvedDependencies"]}
+    assert materials == {file.sha256 for file in index.files}
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(kept.with_name("sbom.cdx.json").read_text()) is None
+    assert verify(desk.place(channel="release"))["indexes"][0]["findings"] == ()
     assert set(made_from.values()) == {file.sha256 for file in index.files}
     assert set(made_from) == {file.filename for file in files}
     assert [one["action"] for one in desk.promote(**again)["files"]] == ["keep", "keep"]
