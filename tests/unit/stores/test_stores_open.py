@@ -19,7 +19,7 @@ def test_a_folder_may_be_named_in_every_way_and_is_made_by_the_first_write(tmp_p
         assert store.address == str(wanted)
         assert list(store.list()) == []
     assert not list(tmp_path.iterdir())
-    store.put("a", b"x", content_type="text/plain", cache_seconds=0)
+    open_store("a store", base=tmp_path, writing=True).put("a", b"x", content_type="text/plain", cache_seconds=0)
     assert (wanted / "a").read_bytes() == b"x"
 
 
