@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import secrets
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from packaging.utils import canonicalize_name
@@ -16,6 +15,7 @@ from build_tools.environments.base_listing import BaseListing, base_listing
 from build_tools.environments.network import Network, path_of
 from build_tools.errors import HipwrightError, Where
 from build_tools.receipts.lock import LockedFile
+from build_tools.threads import Threads, go_on
 from build_tools.types import Sha256
 from build_tools.urls import without_query
 
@@ -91,7 +91,7 @@ def download_all(
     """Fetch several files, some at once; see :func:`download`."""
     if not files:
         return ()
-    with ThreadPoolExecutor(min(_AT_ONCE, len(files))) as pool:
+    with Threads(min(_AT_ONCE, len(files))) as pool:
         return tuple(pool.map(lambda file: download(file, cache=cache, network=network, say=say), files))
 
 
@@ -195,6 +195,7 @@ def _fetch(url: str, filename: str, *, cache: Path, network: Network, wanted: st
     try:
         with network.stream(url) as stream, partial.open("xb") as sink:
             while chunk := stream.read(_CHUNK):
+                go_on()
                 hasher.update(chunk)
                 sink.write(chunk)
             if getattr(stream, "length", None):

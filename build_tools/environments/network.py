@@ -7,9 +7,7 @@ import contextlib
 import functools
 import http
 import http.client
-import queue
 import ssl
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -19,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Final
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from build_tools.errors import HipwrightError
+from build_tools.threads import go_on, in_time
 from build_tools.urls import redact, userinfo_of, without_query
 
 if TYPE_CHECKING:
@@ -203,6 +202,7 @@ class Network:
             request.add_header(name, value)
         opener = self._opener(request.host, known)
         for attempt in range(self.retries + 1):
+            go_on()
             try:
                 answer: http.client.HTTPResponse = opener.open(request, timeout=self.timeout)
             except urllib.error.HTTPError as error:
@@ -319,23 +319,11 @@ def canonical_url(url: str) -> str:
 
 
 def _limited(read: Callable[[], Response | None], *, url: str, seconds: float) -> Response | None:
-    """Return what ``read`` returns, if that is in time; a thread that is left behind reads on and keeps nobody from ending."""
-    ended: queue.SimpleQueue[Response | Exception | None] = queue.SimpleQueue()
-
-    def run() -> None:
-        try:
-            ended.put(read())
-        except Exception as error:  # noqa: BLE001 - raised again below
-            ended.put(error)
-
-    threading.Thread(target=run, daemon=True).start()
+    """Return what ``read`` returns, if that is in time."""
     try:
-        found = ended.get(timeout=seconds)
-    except queue.Empty:
+        return in_time(seconds, read)
+    except TimeoutError:
         raise _unreachable(url, f"it was not there in whole after {seconds:g} seconds") from None
-    if isinstance(found, Exception):
-        raise found
-    return found
 
 
 def _refused(url: str, error: urllib.error.HTTPError) -> HipwrightError:

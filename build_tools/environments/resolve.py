@@ -8,7 +8,6 @@ parts is reported by the names of all of them, not worked around.
 from __future__ import annotations
 
 import functools
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -27,6 +26,7 @@ from build_tools.environments.listing import Listing, NotThereYet, PackageSource
 from build_tools.environments.requires import parse_requirement, parse_requires, read_requires
 from build_tools.errors import HipwrightError
 from build_tools.receipts.lock import LockedFile
+from build_tools.threads import Threads
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class _Solver:
                 extras.setdefault(canonicalize_name(wish.requirement.name), set()).update(
                     canonicalize_name(extra) for extra in wish.requirement.extras
                 )
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
+            with Threads(_AT_ONCE) as pool:
                 tried = pool.map(functools.partial(self._try, known=known), list(extras))
                 for name, choice in zip(extras, tried, strict=True):
                     if isinstance(choice, HipwrightError):

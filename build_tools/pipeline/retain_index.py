@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from build_tools.receipts.lock import Lock
 from build_tools.receipts.record import read_record
 from build_tools.receipts.snapshot import Change
 from build_tools.stores.run_outputs import IndexFolder
+from build_tools.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -132,7 +132,7 @@ class _Planner:
         def read(row: IndexedFile) -> tuple[Requirement, ...]:
             return tuple(requirements_of(offer_indexed(row, store=self.named.store, place=self.named.place)))
 
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with Threads(AT_ONCE) as pool:
             self.known |= dict(zip((row.sha256 for row in rows), pool.map(read, rows), strict=True))
 
 

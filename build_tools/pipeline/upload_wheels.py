@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from build_tools.errors import HipwrightError, Where
@@ -15,6 +14,7 @@ from build_tools.publish.current import read_current
 from build_tools.publish.known_digests import KnownDigests
 from build_tools.publish.offer import offer_file
 from build_tools.publish.transfer import Meter
+from build_tools.threads import Threads
 from build_tools.wheels.find import find_wheels
 from build_tools.wheels.name import parse_wheel_name
 
@@ -143,7 +143,7 @@ def _offers(wheels: Sequence[Path], target: Destination, place: IndexFolder, wor
                 _ = target.store.abilities
         return current
 
-    with ThreadPoolExecutor(max(1, workplace.jobs) + 1) as pool:
+    with Threads(max(1, workplace.jobs) + 1) as pool:
         looking = pool.submit(look)
         offers, current = list(pool.map(read, wheels)), looking.result()
     known.keep()

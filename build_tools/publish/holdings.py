@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest
 from build_tools.index.layout import DIST, metadata_key
 from build_tools.stores.base import LISTED_AT_ONCE
+from build_tools.threads import Threads
 from build_tools.value import Value
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Holdings(Value, frozen=True, kw_only=True):
 
     def ask(self, offers: Sequence[Offer], keys: Sequence[ObjectKey], *, vouched: bool = False) -> list[tuple[bool, bool]]:
         """Return of each file whether its bytes and its side file are there."""
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with Threads(AT_ONCE) as pool:
             files = pool.map(lambda offer, key: self.has_file(offer, key, vouched=vouched), offers, keys)
             sides = pool.map(lambda offer, key: self.has_side_file(offer, key, vouched=vouched), offers, keys)
             return list(zip(files, sides, strict=True))

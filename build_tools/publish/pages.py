@@ -15,7 +15,6 @@ import functools
 import hashlib
 import itertools
 import secrets
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest, files
@@ -30,6 +29,7 @@ from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.shown import entered, finished, read_shown, snapshots_of, write_shown
 from build_tools.publish.transfer import all_of
 from build_tools.stores.base import LISTED_AT_ONCE, ObjectInfo
+from build_tools.threads import Threads
 from build_tools.value import Value
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ class _Desk(Value, frozen=True, kw_only=True):
     def _seen(self, keys: Iterable[ObjectKey]) -> dict[ObjectKey, ObjectInfo | None]:
         """Return what is known of each page that is there, several asked for at a time."""
         asked = list(keys)
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with Threads(AT_ONCE) as pool:
             return dict(zip(asked, pool.map(lambda key: self.store.head(self.place.page_key(key)), asked), strict=True))
 
 

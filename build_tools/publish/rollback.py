@@ -5,7 +5,6 @@ What leaves the index by it stays where it is, and its name stays taken; so one 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from build_tools.errors import HipwrightError
@@ -13,6 +12,7 @@ from build_tools.index.layout import metadata_key
 from build_tools.index.snapshots import by_filename, is_deleted_beside
 from build_tools.publish.holdings import AT_ONCE
 from build_tools.receipts.snapshot import RetiredFile, Snapshot
+from build_tools.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,7 +71,7 @@ def gone_files(store: Store, place: IndexFolder, files: Iterable[IndexedFile]) -
                 found.append(f"{metadata_key(key)} has other bytes")
         return found
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with Threads(AT_ONCE) as pool:
         return tuple(fault for found in pool.map(faults, files) for fault in found)
 
 

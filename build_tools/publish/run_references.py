@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +15,7 @@ from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.record import Record, from_json
 from build_tools.receipts.verdict import PromotionRecord, Verdict
 from build_tools.stores.run_outputs import IndexFolder
+from build_tools.threads import Threads
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def read_records(store: Store, place: IndexFolder, folder: str, model: type[_R])
         ``bad-index`` when one cannot be read, or is not what its name says.
     """
     keys = [one.key for one in store.list(place.key(folder))]
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with Threads(AT_ONCE) as pool:
         return list(pool.map(lambda key: _read(store, key, key.rpartition("/")[2].removesuffix(".json"), model), keys))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +15,7 @@ from build_tools.errors import HipwrightError
 from build_tools.index.layout import metadata_key
 from build_tools.publish.current import FOR_EVER, put_new
 from build_tools.publish.holdings import AT_ONCE
+from build_tools.threads import Threads
 from build_tools.value import Value
 
 if TYPE_CHECKING:
@@ -145,15 +146,14 @@ def put_files(
 
 
 def all_of(jobs: Sequence[Callable[[], object]], *, at_once: int = AT_ONCE) -> None:
-    """Do jobs, several at a time; of those that fail the first one's failure is raised, after what is under way has ended too."""
-    with ThreadPoolExecutor(max(1, min(at_once, len(jobs)))) as pool:
+    """Do jobs, several at a time; of those that fail the first one's failure is raised, after what is under way has ended too.
+
+    An interruption does not wait for that.
+    """
+    with Threads(max(1, min(at_once, len(jobs)))) as pool:
         futures = [pool.submit(job) for job in jobs]
-        try:
-            for future in wait(futures, return_when=FIRST_EXCEPTION).done:
-                future.result()
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+        for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+            future.result()
 
 
 def _put_file(offer: Offer, key: ObjectKey, store: Store, meter: Meter) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import structs
@@ -16,6 +15,7 @@ from build_tools.publish.holdings import AT_ONCE, holdings
 from build_tools.publish.retired import key_beside, retired_by_filename
 from build_tools.publish.shown import read_shown
 from build_tools.publish.transfer import Transfer, taken
+from build_tools.threads import Threads
 from build_tools.types import ObjectKey
 from build_tools.value import Value
 
@@ -145,7 +145,7 @@ def plan_upload(
     def found_of(offer: Offer) -> FilePlan | HipwrightError:
         return _plan_file(offer, known.get(offer.filename), left.get(offer.filename), held, replace=replace)
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with Threads(AT_ONCE) as pool:
         found = list(pool.map(found_of, offers))
     refused = [one for one in found if isinstance(one, HipwrightError)]
     if refused:

@@ -5,7 +5,6 @@ A reader finds those of its wheels by their SHA-256, so a verdict on bytes that 
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
 from build_tools import digest
@@ -14,6 +13,7 @@ from build_tools.index.layout import VERDICTS, verdict_key
 from build_tools.publish.current import put_new
 from build_tools.receipts.record import from_json, to_json
 from build_tools.receipts.verdict import Verdict
+from build_tools.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -63,7 +63,7 @@ def read_verdicts(store: Store, place: IndexFolder, wheels: Collection[Sha256]) 
     """
     wanted = frozenset(wheels)
     keys = [one.key for one in store.list(place.key(VERDICTS))]
-    with ThreadPoolExecutor(_READERS) as pool:
+    with Threads(_READERS) as pool:
         found = pool.map(lambda key: _read(store, place, key), keys)
         return tuple(verdict for verdict in found if any(wheel.sha256 in wanted for wheel in verdict.wheels))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +22,7 @@ from build_tools.publish.verify_promotions import look_at_promotions
 from build_tools.receipts.index_report import IndexFinding, IndexReport
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.record import from_json
+from build_tools.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -116,7 +116,7 @@ class _Look:
             meter.add(file.size)
             return [*found, *side], required
 
-        with ThreadPoolExecutor(self.jobs) as pool:
+        with Threads(self.jobs) as pool:
             results = list(pool.map(read, snapshot.files))
         for faults, _ in results:
             yield from faults
@@ -128,7 +128,7 @@ class _Look:
         for file in snapshot.files:
             if file.provenance is not None:
                 named.setdefault(file.provenance, []).append(file)
-        with ThreadPoolExecutor(self.jobs) as pool:
+        with Threads(self.jobs) as pool:
             for faults in pool.map(lambda name: list(self._papers(named[name])), named):
                 yield from faults
 

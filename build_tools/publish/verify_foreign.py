@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -13,6 +12,7 @@ from build_tools.errors import HipwrightError
 from build_tools.index.layout import metadata_key
 from build_tools.index.strict import read_flat_page, read_html_project, read_html_root
 from build_tools.receipts.index_report import IndexFinding, IndexReport
+from build_tools.threads import Threads, go_on
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ def verify_foreign(url: str, *, network: Network, jobs: int, progress: Progress)
     if not files:
         findings.append(IndexFinding(rule="empty", where=root.url, message="the index names no file"))
     size = 0
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
+    with Threads(max(1, jobs)) as pool:
         for number, (read, faults) in enumerate(pool.map(look.file, files), start=1):
             size += read
             findings += faults
@@ -116,6 +116,7 @@ class _Look:
         try:
             with self.network.stream(file.url) as stream:
                 while piece := stream.read(_PIECE):
+                    go_on()
                     hashed.update(piece)
                     size += len(piece)
         except (HipwrightError, OSError) as error:

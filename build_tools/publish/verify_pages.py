@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +9,7 @@ from build_tools.index import html
 from build_tools.index.compare import index_differences, is_json_page, keys_of_index, serving_fault
 from build_tools.index.layout import JSON_TYPE, SIMPLE, SIMPLE_JSON
 from build_tools.publish.shown import read_shown
+from build_tools.threads import Threads
 
 if TYPE_CHECKING:
     from build_tools.receipts.snapshot import Snapshot
@@ -51,7 +51,7 @@ def look_at_pages(store: Store, place: IndexFolder, snapshot: Snapshot, *, url: 
     """
     slashed, unjudged = _slashed(store, place)
     keys = keys_of_index(snapshot, slashed=slashed)
-    with ThreadPoolExecutor(jobs) as pool:
+    with Threads(jobs) as pool:
         contents = dict(zip(keys, pool.map(lambda key: store.get(place.page_key(key)), keys), strict=True))
     found: dict[ObjectKey, Content] = {key: content for key, content in contents.items() if content is not None}
     faults = [*index_differences(snapshot, {key: content.data for key, content in found.items()}, url=url, slashed=slashed)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from build_tools import digest
 from build_tools.errors import HipwrightError
 from build_tools.stores.reading import read_pieces
+from build_tools.threads import go_on
 from build_tools.value import Value
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class _FileBody(Value, frozen=True, kw_only=True):
         try:
             with self.path.open("rb") as stream:
                 while piece := stream.read(length):
+                    go_on()
                     yield piece
         except OSError as error:
             raise _unreadable(self.path, error) from error

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import http
 import http.client
@@ -19,6 +18,7 @@ from build_tools.environments.page import read_hrefs
 from build_tools.errors import HipwrightError
 from build_tools.stores.base import READ_ONLY, Abilities, Content, Listed, ObjectInfo, parse_key
 from build_tools.stores.reading import SMALL_BYTES, body_stream, compare_noted, copied, nothing_there, too_large
+from build_tools.threads import Threads
 from build_tools.types import ObjectKey, Sha256
 from build_tools.urls import redact, without_query
 
@@ -99,7 +99,7 @@ class ListingStore:
         found = self._bucket_objects(below)
         if found is None:
             keys = self._linked(below)
-            with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            with Threads(_AT_ONCE) as pool:
                 infos = list(pool.map(self.head, keys))
             found = [Listed(key=info.key, size=info.size) for info in infos if info is not None]
         yield from sorted(found, key=lambda one: one.key.encode())

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, Protocol
 
 from build_tools.errors import HipwrightError
+from build_tools.threads import go_on
 from build_tools.types import Sha256
 
 if TYPE_CHECKING:
@@ -165,6 +166,7 @@ def read_pieces(store: Store, info: ObjectInfo) -> Iterator[bytes]:
         try:
             with store.stream(info.key, start=done, etag=info.etag) as source:
                 while piece := _read(source):
+                    go_on()
                     done += len(piece)
                     yield piece
             if done < info.size:

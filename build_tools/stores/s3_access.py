@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from build_tools.errors import HipwrightError
 from build_tools.stores.s3_model import loader
+from build_tools.threads import go_on
 from build_tools.urls import mask_userinfo, redact, without_query
 
 if TYPE_CHECKING:
@@ -190,6 +191,7 @@ def _make_client(names: tuple[tuple[str, str], ...], server: str | None, region:
         raise HipwrightError("store-unusable", message, hint=_NO_ADDRESS) from error
     # To ask whether bytes are wanted takes a turn of its own for each object; names that are taken are known before.
     client.meta.events.unregister("before-call.s3", add_expect_header)
+    client.meta.events.register("before-send.s3", lambda **_: go_on())
     client.meta.events.register("choose-signer.s3", lambda **_: UNSIGNED if _UNSIGNED.get() else None)
     for operation in ("PutObject", "CopyObject"):
         client.meta.events.register(f"needs-retry.s3.{operation}", _pause_of_race)

@@ -7,7 +7,6 @@ there, all others in parts that become the object at once, under the condition.
 
 from __future__ import annotations
 
-import concurrent.futures
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from build_tools.errors import HipwrightError
 from build_tools.stores.s3_access import code_of, status_of
 from build_tools.stores.s3_put import in_parts
 from build_tools.stores.s3_resume import Journal
+from build_tools.threads import Threads
 from build_tools.value import Value
 
 if TYPE_CHECKING:
@@ -94,19 +94,15 @@ def _copy_in_parts(s3: S3Client, upload: Upload, origin: Origin, said: Mapping[s
     spans = [(start, min(start + COPIED_AT_ONCE, origin.size)) for start in range(0, origin.size, COPIED_AT_ONCE)]
 
     def send(named: Mapping[str, Any], _there: Mapping[int, Part]) -> list[Any]:
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+        with Threads(_AT_ONCE) as pool:
             futures = [
                 pool.submit(_copy_part, s3, {**named, **origin.arguments, "PartNumber": number}, span)
                 for number, span in enumerate(spans, start=1)
             ]
-            try:
-                done = []
-                for future, (start, end) in zip(futures, spans, strict=True):
-                    done.append(future.result())
-                    upload.on_bytes(end - start)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+            done = []
+            for future, (start, end) in zip(futures, spans, strict=True):
+                done.append(future.result())
+                upload.on_bytes(end - start)
         return done
 
     in_parts(s3, upload, said, send, Journal(path=None, part_size=COPIED_AT_ONCE, mark=upload.mark))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import collections
-import concurrent.futures
 import contextlib
 import hashlib
 import itertools
@@ -21,10 +20,12 @@ from build_tools.errors import HipwrightError
 from build_tools.stores.body import prove_bytes
 from build_tools.stores.s3_access import can_pass
 from build_tools.stores.s3_resume import Part
+from build_tools.threads import Threads, go_on, in_time
 from build_tools.types import Sha256
 from build_tools.value import Value
 
 if TYPE_CHECKING:
+    import concurrent.futures
     from collections.abc import Callable, Iterator, Mapping
 
     from mypy_boto3_s3.client import S3Client
@@ -52,6 +53,14 @@ _IN_MEMORY: Final = threading.BoundedSemaphore(16)
 """So many parts are in memory at once, of all uploads of this process."""
 
 _HEX_DIGITS: Final = 64
+
+_PATIENCE: Final = 60.0
+"""Seconds that an upload which failed may take to tell the server so."""
+
+_HURRY: Final = 1.0
+"""The same for one that was interrupted."""
+
+_MOMENT: Final = 0.2
 
 
 class Condition(Value, frozen=True, kw_only=True):
@@ -175,7 +184,7 @@ def in_parts(
             # Parts that belong to nothing are paid for until somebody removes them.
             with contextlib.suppress(Exception):
                 if named:
-                    s3.abort_multipart_upload(**named)
+                    in_time(_PATIENCE if isinstance(error, Exception) else _HURRY, lambda: s3.abort_multipart_upload(**named))
         raise
     journal.forget()
     return str(answer["ETag"])
@@ -211,8 +220,8 @@ class _Sender:
     def send(self, pieces: Iterator[bytes]) -> list[Part]:
         """Return all parts by their numbers, when the server has them all."""
         under_way: collections.deque[concurrent.futures.Future[Part]] = collections.deque()
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            try:
+        try:
+            with Threads(_AT_ONCE) as pool:
                 for number in itertools.count(1):
                     if len(under_way) == _AT_ONCE:
                         self._take(under_way.popleft().result())
@@ -229,12 +238,11 @@ class _Sender:
                     under_way.append(future)
                 for future in under_way:
                     self._take(future.result())
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                for future in under_way:
-                    if not future.cancelled() and future.exception() is None:
-                        self.journal.add(future.result())
-                raise
+        except BaseException:
+            for future in under_way:
+                if not future.cancelled() and future.exception() is None:
+                    self.journal.add(future.result())
+            raise
         return sorted(self.done, key=lambda part: part.number)
 
     def _take(self, part: Part) -> None:
@@ -253,7 +261,8 @@ class _Sender:
 
 def _next(pieces: Iterator[bytes]) -> bytes | None:
     """Return the next piece, for which there is room in memory until it is given back; None at the end."""
-    _IN_MEMORY.acquire()
+    while not _IN_MEMORY.acquire(timeout=_MOMENT):
+        go_on()
     piece = None
     try:
         piece = next(pieces, None)

@@ -11,7 +11,6 @@ import re
 import socket
 import sys
 import urllib.parse
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -24,6 +23,7 @@ from build_tools.errors import HipwrightError
 from build_tools.receipts.machine import MachineFacts
 from build_tools.rocm.reach import find_reach
 from build_tools.testing.gpu import rocm_targets, visible_devices
+from build_tools.threads import Threads
 from build_tools.types import Platform
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def machine_facts(asked: Asked, *, machine: Mapping[str, str], platform: Platfor
     os_name, os_version = parse_os_release(_text(_OS_RELEASE)) if linux else ("windows", _windows_version())
     interpreter = runner.find("python3" if linux else "python") or python
     reach = find_reach(machine, platform=platform)
-    with ThreadPoolExecutor(8) as pool:
+    with Threads(8) as pool:
         reached = dict(zip(asked.hosts, pool.map(lambda host: reaches(host, machine), asked.hosts), strict=True))
     return MachineFacts(
         platform=platform.value,

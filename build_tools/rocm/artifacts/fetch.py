@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -24,6 +24,7 @@ from build_tools.rocm.artifacts.mark import FETCHED_FOR, MARK, FetchedFor, Mark,
 from build_tools.rocm.artifacts.there import Fetched, Looking, Planned, side_file
 from build_tools.rocm.artifacts.transfer import Patience, Transfer, TransferError, Ways, forget
 from build_tools.rocm.artifacts.unpack import unpack_artifact
+from build_tools.threads import Threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -123,9 +124,10 @@ def fetch_archives(
         for left_over in room.glob("*.partial-*"):
             files.remove_tree(left_over)
         with (
-            ThreadPoolExecutor(request.at_once, thread_name_prefix="part") as parts,
-            ThreadPoolExecutor(request.jobs, thread_name_prefix="unpack") as unpacking,
-            ThreadPoolExecutor(request.at_once, thread_name_prefix="archive") as archives,
+            Threads(request.at_once) as archives,
+            Threads(request.jobs) as unpacking,
+            # They end first: archives wait for their parts.
+            Threads(request.at_once) as parts,
         ):
             ways = Ways(store=request.store, parts=parts, gate=threading.Semaphore(request.at_once), patience=request.patience)
             work = _Work(request=request, room=room, ways=ways, looking=_looking(request, ways), unpacking=unpacking)
@@ -140,8 +142,6 @@ def fetch_archives(
                 _note(request, to_come=errors)
             except BaseException:
                 ways.stop.set()
-                for pool in (archives, parts, unpacking):
-                    pool.shutdown(wait=False, cancel_futures=True)
                 raise
     if errors:
         raise _failure(errors, request)
@@ -157,7 +157,7 @@ def plan_archives(request: Request) -> tuple[Planned, ...]:
         ``foreign-folder``, ``store-unusable``, ``no-credentials``, as it would.
     """
     _prove_own(request)
-    with ThreadPoolExecutor(request.at_once, thread_name_prefix="look") as pool:
+    with Threads(request.at_once) as pool:
         ways = Ways(store=request.store, parts=pool, gate=threading.Semaphore(request.at_once), patience=request.patience)
         return tuple(pool.map(_looking(request, ways).look, request.archives))
 
@@ -253,7 +253,7 @@ class _Packed:
 
 
 def _gather(
-    work: _Work, pool: ThreadPoolExecutor, planned: Sequence[Planned], progress: Callable[[int, int], None]
+    work: _Work, pool: Threads, planned: Sequence[Planned], progress: Callable[[int, int], None]
 ) -> tuple[dict[Archive, Fetched], dict[Archive, Exception]]:
     """Return what came of each archive.
 
@@ -312,7 +312,7 @@ class _Work:
     room: Path
     ways: Ways
     looking: Looking
-    unpacking: ThreadPoolExecutor
+    unpacking: Threads
 
     def fetch(self, archive: Archive) -> Fetched | _Packed:
         """Fetch an archive."""
