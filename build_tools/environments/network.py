@@ -137,6 +137,22 @@ class Network:
         except (OSError, http.client.HTTPException) as error:
             raise _unreachable(url, _reason(error)) from error
 
+    def refusal(self, url: str) -> HipwrightError | None:
+        """Return the failure that a server refuses to say what is at an address; None where it answers otherwise, or not at all.
+
+        To be asked where nothing was found: the same status says that nothing is there, of a bucket, and that somebody may not see it.
+        """
+        if path_of(url) is not None:
+            return None
+        try:
+            self._open(url, "*/*").close()
+        except urllib.error.HTTPError as error:
+            error.close()
+            return _refused(url, error) if error.code == http.HTTPStatus.FORBIDDEN else None
+        except (OSError, http.client.HTTPException):
+            return None
+        return None
+
     @contextlib.contextmanager
     def stream(self, url: str) -> Iterator[IO[bytes]]:
         """Give an open stream of the bytes at an address.
@@ -330,6 +346,11 @@ def _refused(url: str, error: urllib.error.HTTPError) -> HipwrightError:
     hint = None
     if error.code == http.HTTPStatus.UNAUTHORIZED:
         hint = "give the option or the pip setting that names this server as https://USER:PASSWORD@HOST/…"
+    elif error.code == http.HTTPStatus.FORBIDDEN:
+        hint = (
+            "ask who owns the server for access, and name it as https://USER:PASSWORD@HOST/…; a bucket that nobody may list "
+            "answers so too where nothing is: see whether the address is right"
+        )
     # Of a circle of redirections Python speaks in several lines.
     return _unreachable(url, f"the server answers {error.code} {' '.join(str(error.reason).split())}", hint=hint)
 

@@ -132,7 +132,12 @@ def read_past(store: Store, place: IndexFolder, name: Sha256, *, remembered: boo
 
 
 def nothing_published(store: Store, place: IndexFolder) -> HipwrightError:
-    """Return the failure that there is no index at a place, or an empty one."""
+    """Return the failure that there is no index at a place, or an empty one, or that the server refuses to say what is there."""
+    from build_tools.stores.listing import refusal_of  # noqa: PLC0415 - what succeeds needs nothing of it
+
+    refusal = refusal_of(store, place.key(layout.SNAPSHOT))
+    if refusal is not None:
+        return refusal
     return HipwrightError("nothing-published", f"there is no index with files at {store.url(place.prefix)}", hint=NAME_IT)
 
 

@@ -22,6 +22,7 @@ from build_tools.publish.verify_promotions import look_at_promotions
 from build_tools.receipts.index_report import IndexFinding, IndexReport
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.record import from_json
+from build_tools.stores.listing import refusal_of
 from build_tools.threads import Threads
 
 if TYPE_CHECKING:
@@ -68,6 +69,9 @@ def verify_index(store: Store, place: IndexFolder, *, jobs: int, progress: Progr
         return IndexReport(address=look.url, projects=0, files=0, size=0, history=None, findings=(finding,))
     snapshot = current.snapshot
     if not snapshot.files:
+        refusal = refusal_of(store, place.key(SNAPSHOT)) if current.etag is None else None
+        if refusal is not None:
+            raise refusal
         finding = look.finding("empty", SNAPSHOT, "the index names no file")
         return IndexReport(address=look.url, projects=0, files=0, size=0, history=None, findings=(finding,))
     pages = look_at_pages(store, place, snapshot, url=look.url, jobs=look.jobs)

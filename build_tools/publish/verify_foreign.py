@@ -53,6 +53,9 @@ def verify_foreign(url: str, *, network: Network, jobs: int, progress: Progress)
     """
     root = network.read(url, accept=_HTML)
     if root is None:
+        refusal = network.refusal(url)
+        if refusal is not None:
+            raise refusal
         raise HipwrightError("nothing-published", f"there is no index at {url}", hint="name the address that ends in simple/")
     look = _Look(network=network)
     listed = read_html_root(root.body, url=root.url)

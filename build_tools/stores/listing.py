@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from build_tools.stores.base import Store
 
-__all__ = ["ListingStore"]
+__all__ = ["ListingStore", "refusal_of"]
 
 _AMAZON: Final = re.compile(r"[a-z0-9.-]+\.s3[a-z0-9.-]*\.amazonaws\.com", re.IGNORECASE)
 _SPACE: Final = "{http://s3.amazonaws.com/doc/2006-03-01/}"
@@ -38,6 +38,7 @@ _KNOWS_NO_HEAD: Final = frozenset({http.HTTPStatus.METHOD_NOT_ALLOWED, http.HTTP
 _MOST_PAGES: Final = 5_000
 _AT_ONCE: Final = 8
 _SKIPPED: Final = 1 << 20
+_WEB_PAGES: Final = frozenset({"text/html", "application/xhtml+xml"})
 _HEX: Final = re.compile(r"[0-9a-f]{64}")
 _MAX_AGE: Final = re.compile(r"max-age=(\d{1,10})(?!\d)")
 _NUMBER: Final = re.compile(r"[0-9]{1,18}")
@@ -93,6 +94,10 @@ class ListingStore:
         """Return whether the server gives the object."""
         return self.head(key) is not None
 
+    def refusal(self, key: str) -> HipwrightError | None:
+        """Return the failure that the server refuses to say what lies under a key; None where it says that nothing does."""
+        return self._network.refusal(self.url(key))
+
     def list(self, prefix: str = "") -> Iterator[Listed]:
         """Yield the objects below a prefix, by key; a page tells no sizes, so that each file that one links to is asked for its own."""
         below = f"{parse_key(prefix, foreign=True)}/" if prefix else ""
@@ -122,6 +127,7 @@ class ListingStore:
             if answer is None:
                 return None
             info = _info(key, answer)
+            self._refuse_web_page(info, answer.url)
             try:
                 stated = _length(answer)
                 # Read to its stated end, an answer that broke off is told; read up to a bound, it is not.
@@ -199,6 +205,18 @@ class ListingStore:
     def delete(self, key: str) -> None:
         """Refuse."""
         self._refuse(key)
+
+    def _refuse_web_page(self, info: ObjectInfo, came_from: str) -> None:
+        """Prove that an answer is no web page in place of a record: who is not logged in is given one, with the status of success."""
+        if info.content_type in _WEB_PAGES and info.key.endswith(".json"):
+            url = self.url(info.key)
+            led = f", from {without_query(came_from)}" if came_from != url else ""
+            message = f"cannot read {url}: the server gives a web page in its place{led}"
+            hint = (
+                "a browser shows what it says; where it asks to log in, name the server as https://USER:PASSWORD@HOST/…, "
+                "else see whether the address is right"
+            )
+            raise HipwrightError("source-unreachable", message, hint=hint)
 
     def _refuse(self, key: str) -> NoReturn:
         message = f"cannot write {key} in the store {self.address}: it can only be read"
@@ -281,7 +299,7 @@ class ListingStore:
     def _folder_page(self, folder: str) -> Response | None:
         for name in ("", "index.html"):
             page = self._network.read(self.url(folder) + name)
-            if page is not None and page.content_type in {"text/html", "application/xhtml+xml"}:
+            if page is not None and page.content_type in _WEB_PAGES:
                 return page
         return None
 
@@ -292,6 +310,14 @@ class ListingStore:
         if not bare.startswith(self._root):
             return None
         return unquote(bare[len(self._root) :]) or None
+
+
+def refusal_of(store: Store, key: str) -> HipwrightError | None:
+    """Return the failure that the server behind a store refuses to say what lies under a key.
+
+    A bucket that is asked as one, and a folder, tell themselves that they refuse.
+    """
+    return store.refusal(key) if isinstance(store, ListingStore) else None
 
 
 def _listing_of(page: Response) -> Element | None:
