@@ -20,6 +20,7 @@ from build_tools.publish.current import read_current, read_snapshot
 from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.moving import move_index
 from build_tools.publish.offer import offer_indexed
+from build_tools.publish.pages import publish_pages
 from build_tools.publish.retain import Kept, RetentionPlan, deleted, hidden, plan_retention
 from build_tools.publish.verdicts import read_verdicts
 from build_tools.receipts.lock import Lock
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from build_tools.publish.current import Current
     from build_tools.receipts.snapshot import IndexedFile, Snapshot
     from build_tools.receipts.verdict import Verdict
-    from build_tools.types import Sha256
+    from build_tools.types import ObjectKey, Sha256
     from build_tools.workplace import Workplace
 
 __all__ = ["retain"]
@@ -152,12 +153,17 @@ def _carry_out(plan: RetentionPlan, planner: _Planner, workplace: Workplace) -> 
     def deleting(there: Current) -> Snapshot:
         return deleted(there.snapshot, wanted & {one.file.filename for one in planner.plan(there.snapshot).delete}, time=now)
 
+    # Of one that died after its snapshot the pages still show what it hid: installers have had no grace period yet.
+    late: list[ObjectKey] = []
+    publish_pages(store, place, say=say, untouched=True, wrote=late.append, clock=lambda: now)
     if plan.hide:
         change = Change(action="retain", time=now, reason=reason, what=tuple(sorted({file.project for file in plan.hide})))
         move_index(store, place, make=hiding, change=change, say=say)
     there = read_current(store, place).snapshot
     lying = {one.key for one in store.list(place.dist_prefix)}
-    wanted = {one.file.filename for one in plan.delete}
+    wanted = set() if late else {one.file.filename for one in plan.delete}
+    if late and plan.delete:
+        say("pages showed until now what was hidden before: nothing is deleted this time")
     if wanted:
         change = Change(action="retain", time=now, reason=reason, what=tuple(sorted(wanted)))
         there = move_index(store, place, make=deleting, change=change, say=say)

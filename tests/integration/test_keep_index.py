@@ -376,6 +376,30 @@ def test_retention_hides_first_deletes_later_and_keeps_the_name_taken(folder: Pa
     reports(folder)
 
 
+@pytest.mark.parametrize("later", ["2026-02-02T00:00:00Z", "2026-02-20T00:00:00Z"], ids=["at once", "after the grace period"])
+def test_a_retention_that_died_before_its_pages_is_ended_by_the_next_which_deletes_nothing_yet(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, later: str
+) -> None:
+    publish(folder, ("demo", "1.0.1+rocm7.1", ""), time="2026-01-03T00:00:00Z")
+    times = iter(["2026-02-01T00:00:00Z", later, "2026-03-20T00:00:00Z"])
+    monkeypatch.setattr("build_tools.pipeline.retain_index.files.utc_now", lambda: next(times))
+
+    def dying(*_arguments: object, **_options: object) -> None:
+        raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr("build_tools.publish.moving.publish_pages", dying)
+        with pytest.raises(Crash):
+            call(retain, folder, apply=True)
+    assert FILE in (index(folder) / "index.html").read_text().replace("%2B", "+")
+    assert call(retain, folder, apply=True)["delete"] == []
+    reports(folder)
+    assert FILE not in (index(folder) / "index.html").read_text().replace("%2B", "+")
+    assert (index(folder) / "dist" / FILE).exists()
+    assert call(retain, folder, apply=True)["delete"] == [FILE]
+    reports(folder)
+
+
 @pytest.mark.parametrize("dies_at", [0, 1])
 def test_a_retention_that_died_while_it_deleted_is_ended_by_the_next(
     folder: Path, monkeypatch: pytest.MonkeyPatch, dies_at: int
