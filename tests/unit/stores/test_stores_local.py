@@ -250,3 +250,26 @@ def test_urls_are_percent_encoded(store: Store, root: Path) -> None:
     assert store.url("dist/a+b 1!2.whl") == f"{root.as_uri()}/dist/a%2Bb%201%212.whl"
     assert store.url("simple/") == f"{root.as_uri()}/simple/"
     assert store.address == str(root)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits the size of files as POSIX systems do")
+def test_a_disk_that_takes_no_more_bytes_leaves_the_object_as_it_was(store: Store, root: Path) -> None:
+    import resource  # noqa: PLC0415 - Windows has none
+
+    put(store, "a/b", b"old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        with pytest.raises(HipwrightError, match="File too large") as caught:
+            put(store, "a/b", b"x" * 5000)
+        with pytest.raises(HipwrightError):
+            put(store, "a/new", b"x" * 5000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert code_of(caught) == "store-unusable"
+    assert "disk is full" in (caught.value.hint or "")
+    assert [one.key for one in store.list()] == ["a/b"]
+    content = store.get("a/b")
+    assert content is not None
+    assert content.data == b"old"
+    assert not list((root / ".hipwright" / "partial").iterdir())
