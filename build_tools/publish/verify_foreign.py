@@ -25,6 +25,9 @@ __all__ = ["verify_foreign"]
 
 _HTML: Final = "text/html"
 _PIECE: Final = 1 << 20
+_MOST_BYTES: Final = 32 << 30
+"""No package is larger: a server that sends more sends without an end."""
+
 _UNJUDGED: Final = (
     "snapshot and history: there is no snapshot.json that says what the index should hold",
     "JSON pages: only HTML is asked for",
@@ -122,6 +125,9 @@ class _Look:
                     go_on()
                     hashed.update(piece)
                     size += len(piece)
+                    if size > _MOST_BYTES:
+                        message = f"the server sends more than {_MOST_BYTES} bytes, and no package is so large"
+                        return size, [IndexFinding(rule="file", where=file.url, message=message)]
         except (HipwrightError, OSError) as error:
             return size, [IndexFinding(rule="file", where=file.url, message=getattr(error, "message", str(error)))]
         return size, list(self._faults(file, hashed.hexdigest()))

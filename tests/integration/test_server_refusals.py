@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from build_tools.environments.network import Network
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.freshness import freshness
 from build_tools.pipeline.verify_index import verify
+from build_tools.publish import verify_foreign
 from tests.support.workplaces import workplace
 
 if TYPE_CHECKING:
@@ -34,6 +36,15 @@ def answering(how: str) -> Iterator[str]:
             if how.isdecimal():
                 self.send_response(int(how))
                 body = b""
+            elif how == "endless":
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html")
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    self.wfile.write(b"<!DOCTYPE html><html><body><a href='a-1.0-py3-none-any.whl'>a-1.0-py3-none-any.whl</a>")
+                    while self.path.endswith(".whl"):
+                        self.wfile.write(bytes(1 << 16))
+                return
             elif how == "led" and not self.path.startswith("/login"):
                 self.send_response(302)
                 self.send_header("Location", "/login")
@@ -108,3 +119,10 @@ def test_a_server_that_has_nothing_is_not_taken_for_one_that_refuses(
     with answering("404") as url, pytest.raises(HipwrightError) as caught:
         verify(named(tmp_path, url))
     assert caught.value.code.name == "nothing-published"
+
+
+def test_a_file_without_an_end_is_told_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify_foreign, "_MOST_BYTES", 1 << 20)
+    with answering("endless") as url:
+        report = verify_foreign.verify_foreign(f"{url}/", network=Network(), jobs=1, progress=lambda *_told: None)
+    assert any("no package is so large" in finding.message for finding in report.findings)
