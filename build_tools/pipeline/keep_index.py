@@ -146,11 +146,13 @@ def _moved(named: NamedIndex, current: Current, workplace: Workplace) -> dict[st
             return there.snapshot if repair else rolled_back(there.snapshot, past.snapshot, time=now)
 
         move_index(store, place, make=make, change=change, say=workplace.console.say, whole=True)
-    rows = [(what, name) for what, names in moves.items() for name in names]
+    rows = [(what, name, "") for what in ("leave", "return") for name in moves[what]]
+    # A rollback may take a yank back, which nobody should overlook.
+    rows += [("change", name, f"{_words(before[name].yanked)} -> {_words(wanted[name].yanked)}") for name in moves["change"]]
     done = "Rolled back to" if settings.apply else "Would roll back to"
     moved = "" if rows else "no file leaves and none comes back"
     note = "\n".join(line for line in (moved, "" if settings.apply else "nothing was changed: say --apply to do it") if line)
-    workplace.console.table(f"{done} {past.digest[:12]}", ("what", "file"), rows, note=note)
+    workplace.console.table(f"{done} {past.digest[:12]}", ("what", "file", "how"), rows, note=note)
     return document
 
 

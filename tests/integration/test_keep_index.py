@@ -12,6 +12,7 @@ import msgspec
 import pytest
 
 from build_tools import digest
+from build_tools.console.events import Table
 from build_tools.errors import HipwrightError
 from build_tools.index.snapshots import merged
 from build_tools.pipeline.keep_index import rollback, yank
@@ -28,7 +29,7 @@ from build_tools.stores.run_outputs import IndexFolder
 from tests.support.locks import write_lock
 from tests.support.publishing import PUBLISHED, Crash, tree_of, write_wheel
 from tests.support.serving import serving
-from tests.support.workplaces import workplace
+from tests.support.workplaces import memory_of, workplace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -435,6 +436,14 @@ def _audio(folder: Path) -> None:
     publish_wheels(
         [wheel], store=store, prefix=PREFIX, replace=False, say=lambda _line: None, clock=lambda: "2026-01-02T00:00:00Z"
     )
+
+
+def test_a_rollback_that_would_take_a_yank_back_says_so(folder: Path) -> None:
+    call(yank, folder, words=(FILE,), reason="wrong results")
+    past = call(rollback, folder)["history"][1]["snapshot"]
+    place = workplace(folder, store=str(folder / "store"), to=past)
+    assert rollback(place)["rollback"]["change"] == [FILE]
+    assert "yanked: wrong results -> offered" in str([one.rows for one in memory_of(place).events if isinstance(one, Table)])
 
 
 @pytest.mark.parametrize("when", ["before", "meanwhile"])
