@@ -95,6 +95,8 @@ def _test_line(origin: IndexFolder, address: str, workplace: Workplace) -> str:
     settings = workplace.settings
     words = [*workplace.nox, "-s", "test_wheels", "--", "--from-run-id", settings.run_id]
     words += ["--artifact-group", origin.prefix.rpartition("/")[2], "--store", address]
+    words += ["--endpoint-url", settings.endpoint_url] if settings.endpoint_url else []
+    words += ["--platform", settings.platform] if settings.platform else []
     words += [word for place in settings.rocm_find_links for word in ("--rocm-find-links", place)]
     words += ["--rocm-index-url", settings.rocm_index_url] if settings.rocm_index_url else []
     return f"{printable(words)} --projects {','.join(settings.projects) or '<project>'}"

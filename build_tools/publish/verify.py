@@ -10,10 +10,10 @@ from packaging.utils import canonicalize_name
 from build_tools import digest
 from build_tools.environments.requires import parse_requires
 from build_tools.errors import HipwrightError
-from build_tools.index.layout import SNAPSHOT, VERDICTS, metadata_key, paper_key
+from build_tools.index.layout import SNAPSHOT, VERDICTS, history_key, metadata_key, paper_key
 from build_tools.index.sidecar import read_sdist, read_side_file
 from build_tools.index.snapshots import by_project, parsed_version
-from build_tools.publish.current import read_current
+from build_tools.publish.current import read_current, read_past
 from build_tools.publish.history import walk_history
 from build_tools.publish.transfer import Meter
 from build_tools.publish.verdicts import read_verdicts
@@ -158,6 +158,10 @@ class _Look:
             if error.code.name != "bad-index":
                 raise
             return steps, actions, [self.finding("history", SNAPSHOT, error.message)]
+        # The next change names the copy of where the index stands now, and a rollback goes back to it.
+        if steps and read_past(self.store, self.place, current.digest, remembered=False) is None:
+            message = "it has no copy in the history, or one with other bytes: the next change would cut the history there"
+            return steps, actions, [self.finding("history", history_key(current.digest), message)]
         return steps, actions, []
 
     def _file_faults(self, file: IndexedFile) -> Iterator[IndexFinding]:

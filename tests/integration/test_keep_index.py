@@ -105,6 +105,10 @@ def _lose_history(place: Path) -> None:
     next(path for path in names if path.stem != now).unlink()
 
 
+def _now_in_history(place: Path) -> Path:
+    return place / "snapshots" / f"{digest.of_file(place / 'snapshot.json')}.json"
+
+
 @pytest.mark.parametrize(
     ("damage", "broken"),
     [
@@ -119,6 +123,8 @@ def _lose_history(place: Path) -> None:
         (lambda place: (place / "dist" / f"{FILE}.metadata").unlink(), {"side-file"}),
         (lambda place: (place / "dist" / f"{FILE}.metadata").write_bytes(b"x"), {"side-file"}),
         (_lose_history, {"history"}),
+        (lambda place: _now_in_history(place).unlink(), {"history"}),
+        (lambda place: _now_in_history(place).write_bytes(b"{}"), {"history"}),
         (lambda place: (place / "snapshot.json").unlink(), {"snapshot"}),
         (lambda place: (place / "snapshot.json").write_text("{}"), {"snapshot"}),
     ],

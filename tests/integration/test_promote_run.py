@@ -289,7 +289,9 @@ def test_verdicts_on_other_bytes_and_forged_ones_open_nothing(desk: Desk) -> Non
     new = fill(desk.folder / "again", desk.store, text="second")
     refused = desk.refused()
     assert f"torch-{TORCH}-py3-none-any.whl has no verdict on its bytes" in refused.message
-    assert f"test_wheels -- --from-run-id 77 --artifact-group {GROUP} --store {desk.store.address}" in (refused.hint or "")
+    assert f"test_wheels -- --from-run-id 77 --artifact-group {GROUP} --store {desk.store.address} --platform linux " in (
+        refused.hint or ""
+    )
     forged = to_json(verdict_on(new))
     key = f"{RUN}/{verdict_key(digest.of_bytes(b'another'))}"
     desk.store.put(key, forged, content_type="application/json", cache_seconds=0)
