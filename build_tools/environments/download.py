@@ -30,6 +30,10 @@ if TYPE_CHECKING:
 __all__ = ["download", "download_all", "fetch_link", "fetch_sdist"]
 
 _CHUNK: Final = 1 << 20
+
+_LOST: Final = (
+    "see whether the page that lists it is up to date and still leads there, then start this again: what was fetched is kept"
+)
 _AT_ONCE: Final = 4
 
 
@@ -191,24 +195,33 @@ def _fetch(url: str, filename: str, *, cache: Path, network: Network, wanted: st
     folder = cache / "files"
     folder.mkdir(parents=True, exist_ok=True)
     partial = folder / f".partial-{secrets.token_hex(8)}"
-    hasher = hashlib.sha256()
     try:
-        with network.stream(url) as stream, partial.open("xb") as sink:
-            while chunk := stream.read(_CHUNK):
-                go_on()
-                hasher.update(chunk)
-                sink.write(chunk)
-            if getattr(stream, "length", None):
-                raise HipwrightError("source-unreachable", f"the connection ended before {without_query(url)} was read whole")
-        found = hasher.hexdigest()
+        found = _stream(url, partial, network)
         if wanted is not None:
             _prove(filename, without_query(url), found=found, wanted=wanted)
         kept = _kept(cache, found, filename)
         kept.parent.mkdir(exist_ok=True)
         partial.replace(kept)
+    except HipwrightError as error:
+        if error.hint is not None:
+            raise
+        raise HipwrightError(error.code.name, error.message, where=error.where, hint=_LOST) from error
     finally:
         partial.unlink(missing_ok=True)
     return kept
+
+
+def _stream(url: str, partial: Path, network: Network) -> str:
+    """Write what an address holds into a file and return its SHA-256."""
+    hasher = hashlib.sha256()
+    with network.stream(url) as stream, partial.open("xb") as sink:
+        while chunk := stream.read(_CHUNK):
+            go_on()
+            hasher.update(chunk)
+            sink.write(chunk)
+        if getattr(stream, "length", None):
+            raise HipwrightError("source-unreachable", f"the connection ended before {without_query(url)} was read whole")
+    return hasher.hexdigest()
 
 
 def _prove(filename: str, place: str, *, found: str, wanted: str) -> None:

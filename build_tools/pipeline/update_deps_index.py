@@ -93,7 +93,8 @@ def _publish(plan: DepsPlan, store: Store, workplace: Workplace) -> None:
     many = len(plan.added)
     with console.group(f"fetching {counted(many, 'wheel')}") if many else nullcontext():
         paths = download_all(plan.added, cache=workplace.cache, network=network, say=console.line)
-    for note in prove_deps(paths):
+    chosen = {canonicalize_name(file.distribution) for file in (*plan.added, *plan.kept)}
+    for note in prove_deps(paths, chosen=chosen):
         console.say(note)
     # With nothing to add the pages are still brought to what the snapshot says: an earlier run may have been cut short.
     offers = [offer_file(path, sha256=file.sha256) for path, file in zip(paths, plan.added, strict=True)]

@@ -19,6 +19,7 @@ from build_tools.publish.current import FOR_EVER, NOT_KEPT, put_new
 from build_tools.publish.holdings import AT_ONCE
 from build_tools.publish.offer import offer_indexed
 from build_tools.publish.retired import key_beside, retired_by_filename
+from build_tools.publish.spelled import refuse_respelled
 from build_tools.publish.transfer import all_of
 from build_tools.receipts.provenance import ProvenanceSet
 from build_tools.receipts.record import from_json
@@ -92,6 +93,7 @@ def plan_copies(rows: Sequence[IndexedFile], there: Snapshot, route: Route) -> t
     known = {**{name: one.file for name, one in left.items()}, **by_filename(there)}
     lying = {one.key: one.size for one in route.target.list(route.place.dist_prefix)}
     offers = _each(lambda row: offer_indexed(row, store=route.source, place=route.origin), rows)
+    refuse_respelled(offers, there)
     found = _each(
         lambda pair: _plan(pair[0], pair[1], known, left, lying=lying, route=route), list(zip(rows, offers, strict=True))
     )

@@ -14,6 +14,7 @@ from build_tools.index.snapshots import by_filename, changed_projects, is_same, 
 from build_tools.publish.holdings import AT_ONCE, holdings
 from build_tools.publish.retired import key_beside, retired_by_filename
 from build_tools.publish.shown import read_shown
+from build_tools.publish.spelled import refuse_respelled
 from build_tools.publish.transfer import Transfer, taken
 from build_tools.threads import Threads
 from build_tools.types import ObjectKey
@@ -131,11 +132,13 @@ def plan_upload(
     Raises
     ------
     HipwrightError
-        ``several-wheels`` for one name twice, ``name-taken`` naming all whose names hold other bytes when ``replace`` is off.
+        ``several-wheels`` for one name twice, also in two spellings, ``name-taken`` naming all whose names hold other bytes when
+        ``replace`` is off, and one that is there in another spelling.
     """
     for name, times in collections.Counter(offer.filename for offer in offers).items():
         if times > 1:
             raise HipwrightError("several-wheels", f"{name} is to be published {times} times at once", hint="name one of them")
+    refuse_respelled(offers, current.snapshot)
     known = by_filename(current.snapshot)
     if not replace:
         refuse_retired(offers, current.snapshot, store)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from build_tools import digest
 from build_tools.errors import HipwrightError
 from build_tools.pipeline.update_deps_index import update_deps_index
 from build_tools.stores.local import FolderStore
 from tests.support.packages import make_index, make_wheel, serve
 from tests.support.publishing import same_everywhere, tree_of
+from tests.support.wheel_maker import WheelMaker
 from tests.support.workplaces import workplace
 
 if TYPE_CHECKING:
@@ -194,3 +197,65 @@ def test_pages_that_an_earlier_run_left_behind_are_mended(tmp_path: Path, base: 
     (tmp_path / "work" / "store" / "python-deps" / "simple" / "index.html").unlink()
     assert update(tmp_path, base)["added"] == []
     same_everywhere(FolderStore(tmp_path / "work" / "store"), "python-deps")
+
+
+def offer(base: Base, wheel: Path, *, metadata: bytes | None = None, attributes: str = "") -> None:
+    """Make a wheel the only one of its project in the base index, with a metadata side file or attributes of its link."""
+    folder = base.folder / "simple" / wheel.name.partition("-")[0].lower().replace("_", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy(wheel, folder)
+    if metadata is not None:
+        (folder / f"{wheel.name}.metadata").write_bytes(metadata)
+        attributes = f'data-core-metadata="sha256={digest.of_bytes(metadata)}"'
+    link = f'<a href="{wheel.name}#sha256={digest.of_file(wheel)}" {attributes}>{wheel.name}</a>'
+    (folder / "index.html").write_text(f"<!DOCTYPE html><html><body>{link}</body></html>")
+
+
+def test_metadata_that_says_less_than_the_wheel_is_found_out(tmp_path: Path, base: Base) -> None:
+    said = b"Metadata-Version: 2.4\nName: demo\nVersion: 1.0\n"
+    offer(base, WheelMaker(metadata=f"{said.decode()}Requires-Dist: needed\n").write(tmp_path / "made"), metadata=said)
+    with pytest.raises(HipwrightError, match=r"demo-1\.0-py3-none-any\.whl requires needed, and it does not say so") as caught:
+        update(tmp_path, base, packages=("demo",))
+    assert caught.value.code.name == "hash-mismatch"
+    assert not (tmp_path / "work" / "store").exists()
+
+
+def test_a_release_in_another_spelling_is_no_further_file(tmp_path: Path, base: Base) -> None:
+    offer(base, WheelMaker(name="Demo_Kit").write(tmp_path / "made"))
+    assert names(update(tmp_path, base, packages=("demo.KIT",))["added"]) == ["Demo_Kit-1.0-py3-none-any.whl"]
+    assert update(tmp_path, base, packages=("DEMO-kit", "demo_kit"))["added"] == []
+    offer(base, WheelMaker(name="demo_kit").write(tmp_path / "made"))
+    with pytest.raises(
+        HipwrightError, match=r"what the index has as Demo_Kit-1\.0-py3-none-any\.whl, spelled otherwise"
+    ) as caught:
+        update(tmp_path, base, packages=("demo-kit",))
+    assert caught.value.code.name == "name-taken"
+
+
+def test_a_wheel_that_no_installer_takes_is_not_added(tmp_path: Path, base: Base) -> None:
+    wheel = WheelMaker(compress=False).write(tmp_path / "made")
+    wheel.write_bytes(wheel.read_bytes().replace(b"answer", b"bnswer"))
+    offer(base, wheel)
+    with pytest.raises(HipwrightError, match="its content has CRC") as caught:
+        update(tmp_path, base, packages=("demo",))
+    assert caught.value.code.name == "bad-wheel"
+    assert not (tmp_path / "work" / "store").exists()
+
+
+def test_what_is_yanked_is_added_only_where_it_is_asked_for_by_its_version(tmp_path: Path, base: Base) -> None:
+    offer(base, WheelMaker().write(tmp_path / "made"), attributes='data-yanked="bad"')
+    with pytest.raises(HipwrightError, match="no version of demo") as caught:
+        update(tmp_path, base, packages=("demo",))
+    assert caught.value.code.name == "requirement-missing"
+    assert names(update(tmp_path, base, packages=("demo==1.0",))["added"]) == ["demo-1.0-py3-none-any.whl"]
+
+
+def test_a_listed_file_that_is_gone_is_told_with_a_hint(tmp_path: Path, base: Base) -> None:
+    wheel = WheelMaker().write(tmp_path / "made")
+    offer(base, wheel, metadata=b"Metadata-Version: 2.4\nName: demo\nVersion: 1.0\n")
+    (base.folder / "simple" / "demo" / wheel.name).unlink()
+    with pytest.raises(HipwrightError, match="404") as caught:
+        update(tmp_path, base, packages=("demo",))
+    assert caught.value.code.name == "source-unreachable"
+    assert "still leads there" in str(caught.value.hint)
+    assert not (tmp_path / "work" / "store").exists()

@@ -459,3 +459,17 @@ def test_indexes_in_one_store_do_not_touch(tmp_path: Path, store: FolderStore) -
     publish([write_wheel(tmp_path, "two")], store, prefix="channels/dev")
     assert [file.project for file in same_everywhere(store, "").files] == ["one"]
     assert [file.project for file in same_everywhere(store, "channels/dev").files] == ["two"]
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_one_release_in_two_spellings_is_refused(tmp_path: Path, store: FolderStore, *, replace: bool) -> None:
+    one, other = write_wheel(tmp_path, "demo_kit"), write_wheel(tmp_path, "Demo_Kit", text="other")
+    with pytest.raises(HipwrightError, match="one name in two spellings") as caught:
+        publish([one, other], store, replace=replace)
+    assert code_of(caught) == "several-wheels"
+    publish([one], store)
+    with pytest.raises(HipwrightError, match="spelled otherwise") as caught:
+        publish([other], store, replace=replace)
+    assert code_of(caught) == "name-taken"
+    publish([write_wheel(tmp_path, "Demo_Kit", build="1-"), write_wheel(tmp_path, "Demo_Kit", "2.0")], store)
+    assert len(same_everywhere(store, PREFIX).files) == 3
