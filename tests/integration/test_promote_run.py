@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -456,6 +459,21 @@ def test_a_candidate_becomes_the_release_with_its_verdict(desk: Desk) -> None:
     assert set(made_from.values()) == {file.sha256 for file in index.files}
     assert set(made_from) == {file.filename for file in files}
     assert [one["action"] for one in desk.promote(**again)["files"]] == ["keep", "keep"]
+    assert versions_when_installed(desk, "torch", "torchaudio") == ["2.9.0+rocm7.10.0"] * 2
+
+
+def versions_when_installed(desk: Desk, *names: str) -> list[str]:
+    """Install from the channel with what it requires, offline, import each, and return the versions that they state."""
+    target = desk.folder / "installed"
+    places = ["--find-links", str(desk.folder / "store/channels/release/dist"), "--find-links", str(desk.folder / "rocm")]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", *places, "--target", str(target), *names]
+    subprocess.run(pip, check=True, capture_output=True)
+    code = "import importlib, sys; print(*(importlib.import_module(f'{name}.version').__version__ for name in sys.argv[1:]))"
+    environment = {"PYTHONPATH": str(target), "PATH": os.defpath}
+    told = subprocess.run(
+        [sys.executable, "-c", code, *names], check=True, capture_output=True, text=True, env=environment, cwd=target
+    )
+    return told.stdout.split()
 
 
 def test_what_has_nothing_of_the_candidate_goes_along_as_it_is(desk: Desk) -> None:
