@@ -10,6 +10,7 @@ import psutil
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from concurrent.futures import Future
 
 __all__ = ["for_each"]
 
@@ -66,9 +67,12 @@ def for_each(
 
 def _in_threads(work: Callable[[list[T]], None], groups: Sequence[list[T]], tell: Callable[[], None]) -> None:
     pool = ThreadPoolExecutor(_JOBS)
-    futures = {pool.submit(work, group) for group in groups}
-    open_ones = futures
+    futures: list[Future[None]] = []
+    # An interruption may come as soon as the first one is under way.
     try:
+        for group in groups:
+            futures.append(pool.submit(work, group))  # noqa: PERF401 - what was begun must be known when an interruption comes between
+        open_ones = set(futures)
         while open_ones:
             ended, open_ones = wait(open_ones, return_when=FIRST_COMPLETED)
             for future in ended:

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
 
+from build_tools.sources import parallel
 from build_tools.sources.parallel import for_each
 from tests.support.source_trees import write
 
@@ -68,6 +70,31 @@ def test_the_first_failure_is_raised_and_what_has_not_begun_is_left() -> None:
     with pytest.raises(ValueError, match="no"):
         for_each(work, list(range(200)))
     assert len(begun) < 200
+
+
+def test_an_interruption_while_work_is_begun_ends_what_was_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = threading.Event()
+
+    def wait_for_it(_item: int) -> None:
+        stop.wait(30)
+
+    class Interrupted(ThreadPoolExecutor):
+        begun = 0
+
+        def submit(self, *job: Any, **more: Any) -> Future[Any]:  # noqa: ANN401 - as the base class has it
+            if self.begun == 2:
+                raise KeyboardInterrupt
+            self.begun += 1
+            return super().submit(*job, **more)
+
+    monkeypatch.setattr(parallel, "ThreadPoolExecutor", Interrupted)
+    monkeypatch.setattr(parallel, "_end_children", stop.set)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            for_each(wait_for_it, [1, 2, 3])
+        assert stop.is_set()
+    finally:
+        stop.set()
 
 
 DRIVER = """
