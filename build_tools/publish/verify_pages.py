@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from build_tools.index import html
 from build_tools.index.compare import index_differences, is_json_page, keys_of_index, serving_fault
 from build_tools.index.layout import JSON_TYPE, SIMPLE, SIMPLE_JSON
+from build_tools.publish.seen import Seen
 from build_tools.publish.shown import read_shown
 from build_tools.threads import Threads
 
@@ -17,18 +17,10 @@ if TYPE_CHECKING:
     from build_tools.stores.run_outputs import IndexFolder
     from build_tools.types import ObjectKey
 
-__all__ = ["SeenPages", "look_at_pages"]
+__all__ = ["look_at_pages"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SeenPages:
-    """What is wrong with the pages of an index, by the page's key relative to it, and what could not be judged."""
-
-    faults: tuple[tuple[ObjectKey, str], ...]
-    unjudged: tuple[str, ...] = ()
-
-
-def look_at_pages(store: Store, place: IndexFolder, snapshot: Snapshot, *, url: str, jobs: int) -> SeenPages:
+def look_at_pages(store: Store, place: IndexFolder, snapshot: Snapshot, *, url: str, jobs: int) -> Seen:
     """Compare all pages of an index with its snapshot: HTML, JSON, the flat page, and the one for people.
 
     Parameters
@@ -62,7 +54,7 @@ def look_at_pages(store: Store, place: IndexFolder, snapshot: Snapshot, *, url: 
         info = content.info
         if fault := serving_fault(key, content_type=info.content_type, cache_seconds=info.cache_seconds):
             faults.append((key, fault))
-    return SeenPages(faults=tuple(faults), unjudged=unjudged)
+    return Seen(faults=tuple(faults), unjudged=unjudged)
 
 
 def _slashed(store: Store, place: IndexFolder) -> tuple[frozenset[str], tuple[str, ...]]:

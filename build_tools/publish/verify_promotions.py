@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from build_tools.errors import HipwrightError
 from build_tools.index.layout import PROMOTIONS, VERDICTS, verdict_key
 from build_tools.publish.run_references import read_records
+from build_tools.publish.seen import Seen
 from build_tools.receipts.verdict import PromotionRecord
 
 if TYPE_CHECKING:
@@ -15,18 +15,10 @@ if TYPE_CHECKING:
     from build_tools.stores.base import Store
     from build_tools.stores.run_outputs import IndexFolder
 
-__all__ = ["LookedAtPromotions", "look_at_promotions"]
+__all__ = ["look_at_promotions"]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LookedAtPromotions:
-    """What is wrong with the records of promotions, each with the key of it, and what could not be judged."""
-
-    faults: tuple[tuple[str, str], ...] = ()
-    unjudged: tuple[str, ...] = ()
-
-
-def look_at_promotions(store: Store, place: IndexFolder, snapshot: Snapshot, *, promoted: bool) -> LookedAtPromotions:
+def look_at_promotions(store: Store, place: IndexFolder, snapshot: Snapshot, *, promoted: bool) -> Seen:
     """Read the records of all promotions into an index, and say what they do not tell.
 
     Parameters
@@ -45,8 +37,8 @@ def look_at_promotions(store: Store, place: IndexFolder, snapshot: Snapshot, *, 
         there = {one.key for one in store.list(place.key(VERDICTS))}
     except HipwrightError as error:
         if error.code.name != "bad-index":
-            return LookedAtPromotions(unjudged=(f"promotions: they cannot be listed ({error.message})",))
-        return LookedAtPromotions(faults=((PROMOTIONS, error.message),))
+            return Seen(unjudged=(f"promotions: they cannot be listed ({error.message})",))
+        return Seen(faults=((PROMOTIONS, error.message),))
     named = dict.fromkeys(sha256 for record in records for sha256 in record.verdicts)
     lost = [verdict_key(sha256) for sha256 in named if place.key(verdict_key(sha256)) not in there]
     faults: list[tuple[str, str]] = [(key, "the record of a promotion names this verdict, and it is not there") for key in lost]
@@ -54,4 +46,4 @@ def look_at_promotions(store: Store, place: IndexFolder, snapshot: Snapshot, *, 
         told = {(file.filename, file.sha256) for record in records for file in record.files}
         untold = [file for file in snapshot.files if (file.filename, file.sha256) not in told]
         faults += [(file.key, "no record of a promotion says why it is in this channel") for file in untold]
-    return LookedAtPromotions(faults=tuple(faults))
+    return Seen(faults=tuple(faults))
