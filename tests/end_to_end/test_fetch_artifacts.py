@@ -15,6 +15,7 @@ import pytest
 from tests.support.artifacts import BASE, plain_archive, publish_run
 from tests.support.commands import until
 from tests.support.github_api import GitHubDouble, github_api, run_row
+from tests.support.serving import answering_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,15 +57,11 @@ def slow_server(root: Path, go: threading.Event, asked: list[tuple[str, int]]) -
                 self.end_headers()
                 self.wfile.write(data[start : end + 1])
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with answering_by(Handler) as url:
         try:
-            yield f"http://127.0.0.1:{server.server_port}"
+            yield url
         finally:
             go.set()
-            server.shutdown()
-            thread.join()
 
 
 def test_a_killed_fetch_goes_on_where_it_was(desk: Desk, tmp_path: Path) -> None:

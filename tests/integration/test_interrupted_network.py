@@ -19,6 +19,7 @@ import pytest
 from build_tools.publish.upload import publish_wheels
 from build_tools.stores.local import FolderStore
 from tests.support.publishing import write_wheel
+from tests.support.serving import answering_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,15 +53,11 @@ def silent(folder: Path | None, *, about: str = "/") -> Iterator[tuple[str, thre
         def log_message(self, *_arguments: object) -> None:
             return
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with answering_by(Handler) as url:
         try:
-            yield f"http://127.0.0.1:{server.server_port}", asked
+            yield url, asked
         finally:
             over.set()
-            server.shutdown()
-            thread.join()
 
 
 @pytest.mark.parametrize(("whose", "number"), [("ours", signal.SIGTERM), ("another's", signal.SIGINT)])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.server
-import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,6 +13,7 @@ from build_tools.errors import HipwrightError
 from build_tools.pipeline.freshness import freshness
 from build_tools.pipeline.verify_index import verify
 from build_tools.publish import verify_foreign
+from tests.support.serving import answering_by
 from tests.support.workplaces import workplace
 
 if TYPE_CHECKING:
@@ -63,14 +63,8 @@ def answering(how: str) -> Iterator[str]:
         def log_message(self, *_arguments: object) -> None:
             return
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering_by(Handler) as url:
+        yield url
 
 
 def by_address(folder: Path, url: str) -> Workplace:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import http.server
 import json
-import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.support.serving import answering_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,12 +111,6 @@ def github_api(double: GitHubDouble) -> Iterator[GitHubDouble]:
             self.end_headers()
             self.wfile.write(body)
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        double.url = f"http://127.0.0.1:{server.server_port}/api/v3"
-        try:
-            yield double
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering_by(Handler) as url:
+        double.url = f"{url}/api/v3"
+        yield double

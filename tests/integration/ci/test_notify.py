@@ -6,7 +6,6 @@ import contextlib
 import http.server
 import json
 import os
-import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,7 @@ from build_tools.errors import HipwrightError
 from build_tools.options.commands import COMMANDS
 from tests.support.github_api import GitHubDouble, github_api, run_row
 from tests.support.mail_server import mail_server
+from tests.support.serving import answering_by
 from tests.support.workplaces import CLONE, memory_of, workplace
 
 if TYPE_CHECKING:
@@ -56,14 +56,8 @@ def chat() -> Iterator[tuple[str, list[dict[str, Any]]]]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"json://127.0.0.1:{server.server_port}/room", got
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering_by(Handler) as url:
+        yield f"json://{url.removeprefix('http://')}/room", got
 
 
 def place(folder: Path, machine: dict[str, str] | None = None, **settings: object) -> Workplace:

@@ -11,7 +11,7 @@ import pytest
 
 from build_tools.environments.network import Network
 from build_tools.errors import HipwrightError
-from tests.support.serving import serving
+from tests.support.serving import answering_by, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,15 +36,11 @@ def stuck(*, begun: bool) -> Iterator[str]:
                 self.wfile.flush()
             over.wait()
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
+    with answering_by(Handler) as url:
         try:
-            yield f"http://127.0.0.1:{server.server_port}/m.json"
+            yield f"{url}/m.json"
         finally:
             over.set()
-            server.shutdown()
-            thread.join()
 
 
 @pytest.mark.parametrize("begun", [True, False])
@@ -81,14 +77,8 @@ def showing(shown: list[str | None], *, leads_to: str | None = None) -> Iterator
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}/"
-        finally:
-            server.shutdown()
-            thread.join()
+    with answering_by(Handler) as url:
+        yield f"{url}/"
 
 
 def test_a_token_goes_to_its_own_server_only() -> None:
